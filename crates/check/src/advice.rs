@@ -168,7 +168,7 @@ impl Doubt {
             }
             Doubt::SomeTable => "only after the tables that it reads are mended".into(),
             Doubt::StatusLost => "only after the status of transactions is mended: it decides which rows there are".into(),
-            Doubt::Unseen(Some(table)) => format!("once {table}, which this run did not look at, is known to be sound"),
+            Doubt::Unseen(Some(table)) => format!("once {table}, which this run did not examine, is known to be sound"),
             Doubt::Unseen(None) => "once its table is known to be sound".into(),
         }
     }

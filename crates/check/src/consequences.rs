@@ -129,7 +129,7 @@ fn leave_to_its_maker(draft: &mut Draft) {
     draft.rows = Some(0);
     draft.server_says = None;
     draft.message.push_str(
-        "; no transaction that has committed names the file, and one at work may be filling it",
+        "; no transaction that has committed names the file, and one running may be filling it",
     );
 }
 
@@ -139,7 +139,7 @@ fn leave_to_replay(draft: &mut Draft) {
     draft.server_says = None;
     draft
         .message
-        .push_str("; the cluster needs recovery, which writes this page anew");
+        .push_str("; the cluster needs recovery, which writes this page again");
     let words = "copy the cluster, start the copy so that it recovers, stop it and check it again";
     draft
         .remedies

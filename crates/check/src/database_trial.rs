@@ -61,7 +61,7 @@ impl DatabaseTrial {
             .homes
             .iter()
             .find(is_home)
-            .expect("relations have folders");
+            .expect("relations have directories");
         fork_path(&home.folder, relation.filenode, fork, 0)
     }
 
@@ -90,7 +90,7 @@ impl DatabaseTrial {
                 .iter()
                 .filter(|home| home.database == database);
             let forks: Vec<_> = homes
-                .flat_map(|home| self.cluster.files(home).expect("a folder"))
+                .flat_map(|home| self.cluster.files(home).expect("a directory"))
                 .collect();
             let cx = DatabaseContext {
                 cluster: &self.cluster,

@@ -57,5 +57,6 @@ pub use relation_check::{RelationCheck, RelationCx};
 pub use run_state::RunState;
 pub use walker::{
     CheckOptions, ResumableRun, Since, StateKeeper, account_for_remains, check_cluster,
-    check_cluster_on, check_file, check_page, check_running, fork_cx, is_expected,
+    check_cluster_on, check_cluster_with, check_file, check_page, check_running, fork_cx,
+    is_expected,
 };

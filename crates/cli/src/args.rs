@@ -111,7 +111,7 @@ impl ChainArgs {
     }
 }
 
-/// Who is at work on the target.
+/// Who is running on the target.
 #[derive(Clone, Copy, Debug, Default, Args)]
 pub(crate) struct RunningArgs {
     /// A server runs on these files, though none is visible
@@ -166,12 +166,12 @@ impl LoadArgs {
 /// Bytes a second.
 fn rate(text: &str) -> Result<NonZeroU64, String> {
     let plain = text.strip_suffix("/s").unwrap_or(text).trim();
-    bytes(plain).ok_or_else(|| format!("{text:?} is no rate; write 100MB/s"))
+    bytes(plain).ok_or_else(|| format!("{text:?} is not a rate; write 100MB/s"))
 }
 
 /// An amount of memory.
 pub(crate) fn size(text: &str) -> Result<NonZeroU64, String> {
-    bytes(text.trim()).ok_or_else(|| format!("{text:?} is no size; write 256MiB"))
+    bytes(text.trim()).ok_or_else(|| format!("{text:?} is not a size; write 256MiB"))
 }
 
 /// A number with a unit; kB, MB, GB and TB are powers of 1000, kiB, MiB, GiB and TiB of 1024, as are K, M, G and T, which

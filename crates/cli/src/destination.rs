@@ -11,7 +11,7 @@ use crate::exit::Failure;
 pub(crate) fn refuse_early(path: &Path, what: &str, targets: &[&Path]) -> Result<(), Failure> {
     let refused = |why: &dyn fmt::Display| not_written(path, what, why);
     if path.is_dir() {
-        return Err(refused(&"it is a folder"));
+        return Err(refused(&"it is a directory"));
     }
     if is_special(path) {
         return Ok(());
@@ -107,7 +107,7 @@ mod tests {
 
     #[test]
     fn a_file_lies_outside_of_every_cluster_and_target() {
-        let home = tempfile::tempdir().expect("a folder");
+        let home = tempfile::tempdir().expect("a directory");
         let at = |path: &str| home.path().join(path);
         for folder in [
             "data/base/5",
@@ -116,7 +116,7 @@ mod tests {
             "beside",
             "torn/base",
         ] {
-            fs::create_dir_all(at(folder)).expect("a folder");
+            fs::create_dir_all(at(folder)).expect("a directory");
         }
         for file in [
             "data/PG_VERSION",
@@ -147,11 +147,11 @@ mod tests {
 
     #[test]
     fn where_nothing_can_be_written_is_known_before_the_work() {
-        let home = tempfile::tempdir().expect("a folder");
-        assert!(why(home.path(), &[]).contains("it is a folder"));
+        let home = tempfile::tempdir().expect("a directory");
+        assert!(why(home.path(), &[]).contains("it is a directory"));
         let nowhere = why(&home.path().join("nowhere/r.txt"), &[]);
         assert!(nowhere.starts_with("cannot write the report"), "{nowhere}");
         assert_eq!(why(&home.path().join("r.txt"), &[]), "it may");
-        assert_eq!(home.path().read_dir().expect("a folder").count(), 0);
+        assert_eq!(home.path().read_dir().expect("a directory").count(), 0);
     }
 }

@@ -14,7 +14,7 @@ pub enum Exit {
     Damaged,
     /// 2: could not work, or wrong usage.
     Failed,
-    /// 3: not everything could be looked at.
+    /// 3: not everything could be examined.
     Incomplete,
     /// 130: interrupted.
     Interrupted,

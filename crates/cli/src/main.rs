@@ -58,7 +58,7 @@ fn watch_signals(interrupted: Arc<AtomicBool>) -> std::io::Result<()> {
             for _ in signals.forever() {
                 if interrupted.swap(true, Ordering::Relaxed) {
                     pgclinic_servers::remove_all();
-                    #[allow(clippy::exit, reason = "the person asked twice")]
+                    #[allow(clippy::exit, reason = "the user asked twice")]
                     std::process::exit(130);
                 }
             }

@@ -86,7 +86,7 @@ impl OutputArgs {
         })
     }
 
-    /// The same in a run that makes the folder `made` itself.
+    /// The same in a run that makes the directory `made` itself.
     pub(crate) fn refuse_early_beside(&self, schema: &str, made: &Path) -> Result<(), Failure> {
         self.form_of(schema)?;
         let path = self.output.as_deref();

@@ -53,7 +53,7 @@ impl TruncatedArchive {
         Failure::new(format!(
             "{}: nothing that is there tells the version of PostgreSQL ({})",
             self.path.display(),
-            why.map_or("it was cut", |trouble| trouble.why.as_str())
+            why.map_or("it was truncated", |trouble| trouble.why.as_str())
         ))
     }
 }
@@ -180,7 +180,7 @@ impl<'a> Opening<'a> {
     fn refuse_server_of(&self, what: &str) -> Result<(), Failure> {
         match self.unseen {
             Some(UndetectedServer::Told) => Err(Failure::new(format!(
-                "--running is for a data directory on which a server is at work, and not for {what}"
+                "--running is for a data directory on which a server is running, and not for {what}"
             ))),
             _ => Ok(()),
         }
@@ -359,7 +359,7 @@ pub(crate) fn open_cluster(path: &Path, opening: Opening<'_>) -> Result<Cluster,
         return open_archives(&archive, opening)?.map_err(|remains| remains.failure());
     }
     if !path.is_dir() {
-        let why = "name the folder that holds PG_VERSION and global/pg_control, or base.tar of a base backup";
+        let why = "name the directory that holds PG_VERSION and global/pg_control, or base.tar of a base backup";
         return Err(Failure::new(format!(
             "{} is no data directory: {why}",
             path.display()
@@ -368,7 +368,7 @@ pub(crate) fn open_cluster(path: &Path, opening: Opening<'_>) -> Result<Cluster,
     let server = running_server(path);
     let refused = opening.server == AtWork::Refused;
     if let Some(pid) = server.filter(|_| refused) {
-        let why = "this would tell nothing beside a server at work. Stop it, or take a copy (a base backup, a file system snapshot)";
+        let why = "this would tell nothing beside a running server. Stop it, or take a copy (a base backup, a file system snapshot)";
         return Err(Failure::new(format!(
             "the server with process {pid} is running on {}: {why}",
             path.display()

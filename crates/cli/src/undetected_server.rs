@@ -30,13 +30,13 @@ impl UndetectedServer {
     fn why(self) -> &'static str {
         match self {
             UndetectedServer::Told => {
-                "no process of it can be seen from here, and --running says that one is at work"
+                "no process of it can be seen from here, and --running says that one is running"
             }
             UndetectedServer::ControlFile => {
-                "no process of it can be seen from here, but the control file moved while the files were read, as only a server at work moves it: it may be in a container, or on another host that shares the disk"
+                "no process of it can be seen from here, but the control file moved while the files were read, as only a running server moves it: it may be in a container, or on another host that shares the disk"
             }
             UndetectedServer::Wal => {
-                "no process of it can be seen from here, but the write-ahead log grew while the files were read, as only a server at work makes it grow: it may be in a container, or on another host that shares the disk"
+                "no process of it can be seen from here, but the write-ahead log grew while the files were read, as only a running server makes it grow: it may be in a container, or on another host that shares the disk"
             }
         }
     }
@@ -44,7 +44,7 @@ impl UndetectedServer {
     /// For the part of a report that says what was not looked at.
     pub(crate) fn gap(self) -> NotChecked {
         NotChecked {
-            what: "which server is at work on the files".into(),
+            what: "which server is running on the files".into(),
             why: self.why().into(),
             inherent: true,
         }
@@ -52,7 +52,7 @@ impl UndetectedServer {
 
     /// For reports that have notes.
     pub(crate) fn note(self) -> String {
-        format!("a server is at work on the files: {}", self.why())
+        format!("a server is running on the files: {}", self.why())
     }
 }
 
@@ -103,7 +103,7 @@ pub(crate) fn look<T, Known: Copy>(
         let Some(news) = news.filter(|_| !world.is_interrupted()) else {
             return Ok(found);
         };
-        world.say("pgclinic: a server writes to the files: they are looked at again");
+        world.say("pgclinic: a server writes to the files: they are examined again");
         known = news;
     }
     look(known, world).map(|(found, _)| found)

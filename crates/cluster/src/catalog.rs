@@ -222,7 +222,7 @@ fn why_without_home(cluster: &Cluster, database: Oid) -> String {
         is_directory && database != 0
     });
     own.map_or_else(
-        || "their folder is missing".into(),
+        || "their directory is missing".into(),
         |trouble| trouble.why.clone(),
     )
 }

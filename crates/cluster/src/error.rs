@@ -46,7 +46,7 @@ impl fmt::Display for OpenError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             OpenError::NoCluster { missing } => {
-                write!(f, "this is no data directory: {missing} is missing. Name the folder that holds PG_VERSION and global/pg_control")
+                write!(f, "this is no data directory: {missing} is missing. Name the directory that holds PG_VERSION and global/pg_control")
             }
             OpenError::Version { found } => {
                 write!(f, "this cluster is of version {found}; PostgreSQL 13 to 18 can be read")

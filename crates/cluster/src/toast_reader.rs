@@ -1,5 +1,6 @@
 //! Puts long values together from their chunks, through a window over the TOAST relation's file.
 
+use std::collections::BTreeSet;
 use std::mem::take;
 use std::sync::Arc;
 
@@ -64,6 +65,9 @@ pub struct ToastReader<'a> {
     window: Vec<u8>,
     window_start: u64,
     window_len: usize,
+    /// Pages whose bytes may not be what the server wrote.
+    doubted: BTreeSet<BlockNo>,
+    has_met_doubted: bool,
 }
 
 impl<'a> ToastReader<'a> {
@@ -84,7 +88,19 @@ impl<'a> ToastReader<'a> {
             window: Vec::new(),
             window_start: 0,
             window_len: 0,
+            doubted: BTreeSet::new(),
+            has_met_doubted: false,
         }
+    }
+
+    /// The same, and remembers whether it took chunks of these pages.
+    pub fn doubting(self, doubted: BTreeSet<BlockNo>) -> Self {
+        ToastReader { doubted, ..self }
+    }
+
+    /// It took chunks of such a page since this was asked last.
+    pub fn take_doubt(&mut self) -> bool {
+        take(&mut self.has_met_doubted)
     }
 
     /// Appends the stored bytes of a value, up to the first chunk that is missing.
@@ -140,6 +156,7 @@ impl<'a> ToastReader<'a> {
         let (mut seq, mut item) = (first_seq, first_item);
         let rows = self.rows;
         while seq < wanted.end {
+            self.has_met_doubted |= self.doubted.contains(&block);
             let log = &self.cluster.transactions;
             let Some(page) = self.page(block).and_then(Page::parse) else {
                 break;

@@ -158,7 +158,7 @@ impl Judge<'_> {
         let (difference, why) = match self.a.kinship {
             _ if own.is_empty => (
                 Difference::Missing,
-                "an empty page behind the end of the other copy".to_owned(),
+                "an empty page past the end of the other copy".to_owned(),
             ),
             _ if own.is_undated() => (
                 Difference::Missing,
@@ -168,7 +168,7 @@ impl Judge<'_> {
             Kinship::Parted(at) => (Difference::Parted, self.apart(&own, lacking, at)),
             Kinship::Line if newer => (
                 Difference::Missing,
-                "the copy without it is the later one, and its file may have been cut or removed"
+                "the copy without it is the later one, and its file may have been truncated or removed"
                     .to_owned(),
             ),
             Kinship::Line => match self.older(lacking, own.lsn, block) {
@@ -204,7 +204,7 @@ impl Judge<'_> {
             )
         } else {
             format!(
-                "it may have been cut or removed in {} after they parted at {at}",
+                "it may have been truncated or removed in {} after they parted at {at}",
                 on_its_timeline(without.0, without.1)
             )
         }

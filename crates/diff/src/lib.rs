@@ -166,7 +166,7 @@ pub fn diff_clusters(
 fn beside_a_server(name: &str) -> NotChecked {
     NotChecked {
         what: format!("what the server of {name} has in its memory only"),
-        why: "it is at work: each block is compared as its file had it when it was read".into(),
+        why: "it is running: each block is compared as its file had it when it was read".into(),
         inherent: true,
     }
 }
@@ -221,7 +221,7 @@ fn tell_the_rest(coverage: &mut DiffCoverage) {
         ),
         (
             "pg_wal, pg_replslot, pg_logical, pg_stat, pg_subtrans, pg_notify, pg_serial, pg_snapshots, pg_twophase, settings and logs",
-            "they belong to each server by itself, or are made anew when it starts",
+            "they belong to each server by itself, or are made again when it starts",
         ),
     ];
     for (what, why) in rest {

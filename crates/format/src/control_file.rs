@@ -207,7 +207,7 @@ impl fmt::Display for ControlFault {
             ControlFault::Version { pg_control_version } => {
                 write!(
                     f,
-                    "pg_control version {pg_control_version} is none of PostgreSQL 13-18"
+                    "pg_control version {pg_control_version} is not one of PostgreSQL 13-18"
                 )
             }
             ControlFault::FloatFormat => {

@@ -73,7 +73,7 @@ impl fmt::Display for Fault {
             Fault::Number { block } => {
                 write!(
                     f,
-                    "block number {block} lies behind the segment's end or does not ascend"
+                    "block number {block} lies past the segment's end or does not ascend"
                 )
             }
         }

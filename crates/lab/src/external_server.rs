@@ -119,8 +119,9 @@ impl ExternalServer {
             .next()
             .and_then(|major| major.parse().ok());
         let major = major.filter(|major| pgclinic_servers::MAJORS.contains(major));
-        let major = major
-            .ok_or_else(|| Error::Refused(format!("PostgreSQL {version} is none of 13 to 18")))?;
+        let major = major.ok_or_else(|| {
+            Error::Refused(format!("PostgreSQL {version} is not one of 13 to 18"))
+        })?;
         let installation = installation(major, &version);
         let features = Features::probe(&installation, &mut keeper)?;
         let settings = settings(&mut keeper)?;

@@ -20,13 +20,13 @@ impl PreparedFolder {
             _ => (None, text),
         };
         if name.as_deref().is_some_and(str::is_empty) || path.is_empty() {
-            return Err(format!("{text:?} is no folder; write DIR or NAME=DIR"));
+            return Err(format!("{text:?} is no directory; write DIR or NAME=DIR"));
         }
         let path = std::path::absolute(path).map_err(|error| error.to_string())?;
         if path.is_dir() {
             Ok(Self { name, path })
         } else {
-            Err("there is no such folder".to_owned())
+            Err("there is no such directory".to_owned())
         }
     }
 }
@@ -37,17 +37,17 @@ mod tests {
 
     #[test]
     fn a_folder_may_have_a_name_and_its_path_an_equals_sign() {
-        let home = tempfile::tempdir().expect("a folder");
+        let home = tempfile::tempdir().expect("a directory");
         let odd = home.path().join("a=b");
-        std::fs::create_dir(&odd).expect("a folder");
+        std::fs::create_dir(&odd).expect("a directory");
         let path = odd.display();
         let named =
-            PreparedFolder::parse(&format!("zfs-noatime-lz4-16k={path}")).expect("a folder");
+            PreparedFolder::parse(&format!("zfs-noatime-lz4-16k={path}")).expect("a directory");
         assert_eq!(
             (named.name.as_deref(), &named.path),
             (Some("zfs-noatime-lz4-16k"), &odd)
         );
-        let plain = PreparedFolder::parse(&path.to_string()).expect("a folder");
+        let plain = PreparedFolder::parse(&path.to_string()).expect("a directory");
         assert_eq!((plain.name, plain.path), (None, odd));
         assert!(PreparedFolder::parse("name=").is_err());
         assert!(PreparedFolder::parse("/no/such/folder").is_err());

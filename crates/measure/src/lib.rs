@@ -39,7 +39,7 @@ use pgclinic_cluster::ForkContext;
 pub use growth::{GrowthError, growth};
 pub use leaf_look::LeafLook;
 pub use page_rows::HeapLook;
-pub use run::{MeasureOptions, measure_cluster};
+pub use run::{MeasureCompanion, MeasureOptions, measure_cluster};
 pub use sums::Sums;
 
 /// A measure of a relation's main fork: what it adds up of pages.

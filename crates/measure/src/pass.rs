@@ -9,8 +9,8 @@ use pgclinic_format::{BlockNo, Page};
 use pgclinic_model::Progress;
 use pgclinic_model::document::{Coverage, NotChecked};
 use pgclinic_scan::{
-    Consumer, Cursor, Fault, ForkTask, InternalFault, LegOf, Scan, UnitSize, Window, Writes,
-    lease_of_windows,
+    Companion, Consumer, Cursor, Fault, ForkTask, InternalFault, Ledger, LegOf, Passenger, Scan,
+    UnitSize, Window, Writes, lease_of_windows,
 };
 use pgclinic_source::Source;
 use pgclinic_spill::{Budget, Lease};
@@ -41,12 +41,20 @@ pub(super) struct Gathered {
     room: Vec<Lease>,
 }
 
+/// Who reads the pages.
+pub(super) enum Reader<'a> {
+    /// A pass for the measures alone.
+    Own,
+    /// Somebody whose pass they take part in.
+    Other(&'a mut dyn FnMut(&dyn Companion)),
+}
+
 /// Reads every page of the jobs, and notes in each what was gathered of it.
 pub(super) fn run(
     source: &dyn Source,
     jobs: &mut [Job<'_>],
     options: &MeasureOptions,
-    progress: &dyn Progress,
+    (reader, progress): (Reader<'_>, &dyn Progress),
     coverage: &mut Coverage,
 ) {
     let is_running = jobs.iter().any(|job| job.fork.is_running());
@@ -56,9 +64,17 @@ pub(super) fn run(
         merged: Mutex::default(),
         jobs,
     };
+    let mut forks: Vec<ForkTask<'_>> = pass.jobs.iter().enumerate().map(task).collect();
+    if let Reader::Other(read) = reader {
+        let passenger = Passenger::new(&pass, forks);
+        read(&passenger);
+        let (ledger, left) = passenger.finish();
+        add_ledger(coverage, &ledger);
+        forks = left;
+    }
     let scan = Scan {
         source,
-        forks: pass.jobs.iter().enumerate().map(task).collect(),
+        forks,
         threads: options.threads,
         progress,
         writes: if is_running {
@@ -70,11 +86,7 @@ pub(super) fn run(
     let _windows = lease_of_windows(&options.memory, options.threads);
     progress.expect(scan.bytes());
     let report = scan.run(&pass);
-    coverage.pages += report.ledger.pages;
-    // Of what an interruption left out nothing is said: the document is marked as interrupted.
-    coverage.bytes_seen += report.ledger.seen - report.ledger.skipped;
-    coverage.bytes_checked += report.ledger.checked;
-    coverage.bytes_unreadable += report.ledger.unreadable;
+    add_ledger(coverage, &report.ledger);
     drop(scan);
     let merged = pass.merged.into_inner();
     let mut merged = merged.unwrap_or_else(PoisonError::into_inner);
@@ -90,6 +102,14 @@ pub(super) fn run(
     }
     let internal = report.internal.iter().map(InternalFault::not_checked);
     coverage.not_checked.extend(internal);
+}
+
+/// Of what an interruption left out nothing is said: the document is marked as interrupted.
+fn add_ledger(coverage: &mut Coverage, ledger: &Ledger) {
+    coverage.pages += ledger.pages;
+    coverage.bytes_seen += ledger.seen - ledger.skipped;
+    coverage.bytes_checked += ledger.checked;
+    coverage.bytes_unreadable += ledger.unreadable;
 }
 
 fn task<'a>((number, job): (usize, &'a Job<'_>)) -> ForkTask<'a> {

@@ -1,11 +1,14 @@
 //! One pass over the main forks of a cluster, on all threads, every measure at once.
 
+use std::cell::RefCell;
+use std::collections::BTreeSet;
 use std::num::NonZeroUsize;
 
 use pgclinic_cluster::inventory::Inventory;
 use pgclinic_cluster::unreachable::tell_relations;
 use pgclinic_cluster::{
-    Cluster, DatabaseContext, ForkContext, ForkFiles, ReadGap, selected, target_of, unknown_storage,
+    Catalog, Cluster, DatabaseContext, ForkContext, ForkFiles, ReadGap, selected, target_of,
+    unknown_storage,
 };
 use pgclinic_format::index_page::AccessMethod;
 use pgclinic_format::{Fork, Oid};
@@ -14,13 +17,14 @@ use pgclinic_model::document::{
     NotChecked, Sections, Tool,
 };
 use pgclinic_model::{Progress, Selection};
-use pgclinic_scan::WorkerPool;
+use pgclinic_scan::{Companion, DatabaseCompanion, WorkerPool};
 use pgclinic_source::Presence;
 use pgclinic_spill::{Limit, MemoryPlan, Part};
 
 use super::compression_trial::Picked;
 use super::job::Job;
 use super::key_order::KeyOrder;
+use super::pass::Reader;
 use super::toasted::Toasted;
 use super::{catalogs, index_hints, key_order, large_objects, pass, running};
 
@@ -54,10 +58,81 @@ pub fn measure_cluster(
         tell_troubles(cluster, &mut document.coverage);
         for database in databases(cluster, options) {
             if !progress.is_interrupted() {
-                measure_database(cluster, database, options, progress, &mut document);
+                let reader = (Reader::Own, progress);
+                measure_database(cluster, (database, None), options, reader, &mut document);
             }
         }
     }
+    finish(cluster, progress, document)
+}
+
+/// Measures a stopped cluster by the pages that another run reads.
+pub struct MeasureCompanion<'a> {
+    cluster: &'a Cluster,
+    options: &'a MeasureOptions,
+    progress: &'a dyn Progress,
+    document: RefCell<MeasureDocument>,
+    /// Databases that the other run came to.
+    done: RefCell<BTreeSet<Oid>>,
+}
+
+impl<'a> MeasureCompanion<'a> {
+    /// Before the other run.
+    pub fn new(
+        cluster: &'a Cluster,
+        options: &'a MeasureOptions,
+        progress: &'a dyn Progress,
+    ) -> Self {
+        let mut document = new_document(cluster, options);
+        tell_troubles(cluster, &mut document.coverage);
+        MeasureCompanion {
+            cluster,
+            options,
+            progress,
+            document: RefCell::new(document),
+            done: RefCell::default(),
+        }
+    }
+
+    /// After it. What it did not come to is read now.
+    pub fn finish(self) -> MeasureDocument {
+        let (cluster, options, progress) = (self.cluster, self.options, self.progress);
+        let (mut document, done) = (self.document.into_inner(), self.done.into_inner());
+        for database in databases(cluster, options) {
+            if !done.contains(&database) && !progress.is_interrupted() {
+                let reader = (Reader::Own, progress);
+                measure_database(cluster, (database, None), options, reader, &mut document);
+            }
+        }
+        finish(cluster, progress, document)
+    }
+}
+
+impl DatabaseCompanion for MeasureCompanion<'_> {
+    fn database(
+        &self,
+        database: Oid,
+        catalog: Option<&Catalog>,
+        read: &mut dyn FnMut(&dyn Companion),
+    ) {
+        let reader = (Reader::Other(read), self.progress);
+        let mut document = self.document.borrow_mut();
+        measure_database(
+            self.cluster,
+            (database, catalog),
+            self.options,
+            reader,
+            &mut document,
+        );
+        self.done.borrow_mut().insert(database);
+    }
+}
+
+fn finish(
+    cluster: &Cluster,
+    progress: &dyn Progress,
+    mut document: MeasureDocument,
+) -> MeasureDocument {
     pgclinic_cluster::unreachable::tell(cluster, &mut document.coverage);
     document.interrupted = progress.is_interrupted();
     document
@@ -121,35 +196,42 @@ pub(super) fn leave_out(coverage: &mut Coverage, what: String, why: String) {
 
 fn measure_database(
     cluster: &Cluster,
-    database: Oid,
+    (database, catalog): (Oid, Option<&Catalog>),
     options: &MeasureOptions,
-    progress: &dyn Progress,
+    (reader, progress): (Reader<'_>, &dyn Progress),
     document: &mut MeasureDocument,
 ) {
-    let catalog = cluster.catalog(database);
+    let own;
+    let catalog = if let Some(catalog) = catalog {
+        catalog
+    } else {
+        own = cluster.catalog(database);
+        &own
+    };
     let (forks, troubles) = forks_of(cluster, database);
     for trouble in troubles.iter().chain(&catalog.troubles) {
         let (what, why) = (trouble.what.clone(), trouble.why.clone());
         leave_out(&mut document.coverage, what, why);
     }
-    tell_relations(cluster, &catalog, &troubles, &mut document.coverage);
+    tell_relations(cluster, catalog, &troubles, &mut document.coverage);
     let view = DatabaseContext {
         cluster,
-        catalog: &catalog,
+        catalog,
         forks: &forks,
     };
     tell_missing(&view, options, &mut document.coverage);
     let chosen = forks.iter().filter(|files| is_measured(files));
-    let chosen = chosen.filter(|files| selected::dependent(&options.selection, files, &catalog));
+    let chosen = chosen.filter(|files| selected::dependent(&options.selection, files, catalog));
     let coverage = &mut document.coverage;
     let chosen = chosen.filter(|files| !is_unknown(&view, files, coverage));
     let mut jobs: Vec<Job<'_>> = chosen
         .map(|files| ForkContext::new(&view, files))
-        .map(|fork| Job::new(fork, &catalog, options))
+        .map(|fork| Job::new(fork, catalog, options))
         .collect();
     document.coverage.relations += jobs.len() as u64;
     let source = cluster.source().as_ref();
-    pass::run(source, &mut jobs, options, progress, &mut document.coverage);
+    let reader = (reader, progress);
+    pass::run(source, &mut jobs, options, reader, &mut document.coverage);
     let mut measured = figures(jobs, options, progress, &mut document.coverage);
     if database != 0 && !progress.is_interrupted() {
         tell_database(&view, options, &measured, document);

@@ -23,7 +23,7 @@ use super::job::Job;
 use super::pass;
 use super::run::{self, MeasureOptions};
 
-const NOTE: &str = "a server is at work: figures are as the files had them, each relation at the moment in which it was read; what only the server's memory has is not in them";
+const NOTE: &str = "a server is running: figures are as the files had them, each relation at the moment in which it was read; what only the server's memory has is not in them";
 
 /// The files as they are now, and the same with catalogs and status files as WAL tells them.
 fn view_of<'v>(cluster: &Cluster, options: &MeasureOptions) -> Result<FreshView<'v>, OpenError> {
@@ -239,7 +239,7 @@ impl OneRound<'_> {
             source,
             &mut jobs,
             options,
-            self.progress,
+            (pass::Reader::Own, self.progress),
             &mut document.coverage,
         );
         let mut moved = Moved::default();
@@ -259,7 +259,7 @@ impl OneRound<'_> {
     /// What moved at every look.
     fn tell_unsteady(&self, moved: Moved, document: &mut MeasureDocument) {
         for name in moved.tables.into_values() {
-            let why = "the server cut or rewrote it each time while it was read";
+            let why = "the server truncated or rewrote it each time while it was read";
             run::leave_out(&mut document.coverage, name, why.into());
         }
     }

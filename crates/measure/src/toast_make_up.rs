@@ -58,21 +58,27 @@ impl ColumnMeasure for ToastMakeUp {
     const FIGURES: &'static [FigureKind] = &[
         number("plain_values", "in the row as they are"),
         bytes("plain_bytes", "their bytes"),
-        number("pglz_values", "in the row, packed by pglz"),
+        number("pglz_values", "in the row, compressed by pglz"),
         bytes("pglz_bytes", "their bytes in the row"),
-        share("pglz_ratio", "their bytes, of a hundred unpacked"),
-        number("lz4_values", "in the row, packed by lz4"),
+        share("pglz_ratio", "their bytes, of a hundred uncompressed"),
+        number("lz4_values", "in the row, compressed by lz4"),
         bytes("lz4_bytes", "their bytes in the row"),
-        share("lz4_ratio", "their bytes, of a hundred unpacked"),
+        share("lz4_ratio", "their bytes, of a hundred uncompressed"),
         number("external_values", "moved out as they are"),
         bytes("external_bytes", "their bytes outside"),
-        number("external_pglz_values", "moved out, packed by pglz"),
+        number("external_pglz_values", "moved out, compressed by pglz"),
         bytes("external_pglz_bytes", "their bytes outside"),
-        share("external_pglz_ratio", "their bytes, of a hundred unpacked"),
-        number("external_lz4_values", "moved out, packed by lz4"),
+        share(
+            "external_pglz_ratio",
+            "their bytes, of a hundred uncompressed",
+        ),
+        number("external_lz4_values", "moved out, compressed by lz4"),
         bytes("external_lz4_bytes", "their bytes outside"),
-        share("external_lz4_ratio", "their bytes, of a hundred unpacked"),
-        bytes("raw_bytes", "all values unpacked"),
+        share(
+            "external_lz4_ratio",
+            "their bytes, of a hundred uncompressed",
+        ),
+        bytes("raw_bytes", "all values uncompressed"),
         bytes("stored_bytes", "all values as stored"),
         number("chunks", "rows of the TOAST table that they take"),
         bytes(
@@ -89,14 +95,14 @@ impl ColumnMeasure for ToastMakeUp {
         ),
         number(
             "old_method_values",
-            "packed by another method than new ones",
+            "compressed by another method than new ones",
         ),
         of(
             "recast",
             Unit::Statement,
             "packs all of them again, by the method of today",
         ),
-        number("value_bytes", "values by their bytes unpacked"),
+        number("value_bytes", "values by their bytes uncompressed"),
     ];
 
     fn fits(at: &ColumnAt<'_>) -> bool {

@@ -99,7 +99,7 @@ fn age(document: &DiffDocument) -> String {
         (Some(Copy::A), _) => "A is older".into(),
         (Some(Copy::B), _) => "B is older".into(),
         (None, Some(at)) => format!("they parted at {at}, and neither is older"),
-        (None, None) if is_unknown(document) => "which is older cannot be told".into(),
+        (None, None) if is_unknown(document) => "which is older cannot be determined".into(),
         (None, None) => "neither is older".into(),
     }
 }
@@ -136,7 +136,7 @@ pub(crate) fn parting(document: &DiffDocument) -> Option<String> {
         ));
     }
     Some(format!(
-        "{a} and {b} parted at {at}: no replay leads from one to the other. pg_rewind makes one of them a copy of the other again, and gives up what it did behind that place"
+        "{a} and {b} parted at {at}: no replay leads from one to the other. pg_rewind makes one of them a copy of the other again, and gives up what it did after that place"
     ))
 }
 

@@ -103,7 +103,7 @@ pub(crate) fn has_ratio(noise: NoiseFloor) -> bool {
 /// How much equal runs differ, in words.
 pub(crate) fn noise(noise: NoiseFloor) -> String {
     if !has_ratio(noise) {
-        return "noise floor: equal runs are more than ten times apart, as values next to zero are; look at the runs, not at ratios"
+        return "noise floor: equal runs are more than ten times apart, as values next to zero are; examine the runs, not the ratios"
             .to_owned();
     }
     let most = match noise.times {

@@ -95,7 +95,7 @@ pub(crate) fn check_words(check: &CheckAccount) -> Option<String> {
         check.columns.join(", ")
     );
     if let Some(why) = &check.not_checked {
-        return Some(format!("{name} was not looked at: {why}"));
+        return Some(format!("{name} was not examined: {why}"));
     }
     let rows = plural(check.broken, "row");
     match (check.broken, &check.references) {
@@ -181,6 +181,9 @@ pub(crate) fn place_words(place: &LossPlace) -> String {
 pub(crate) fn row_counts(table: &TableAccount) -> String {
     let rows = &table.rows;
     let mut counts = vec![format!("{} written", count(rows.written))];
+    if rows.suspect > 0 {
+        counts.push(format!("{} of them suspect", count(rows.suspect)));
+    }
     let others = [
         (rows.live, "live"),
         (rows.dead, "dead"),

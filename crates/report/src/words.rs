@@ -16,11 +16,11 @@ pub(crate) fn since(since: &SinceSummary) -> String {
     }];
     if since.pages_again > 0 {
         let pages = plural(since.pages_again, "unchanged page");
-        parts.push(format!("{pages} with known findings looked at again"));
+        parts.push(format!("{pages} with known findings examined again"));
     }
     if since.findings_carried > 0 {
         let findings = plural(since.findings_carried, "known finding");
-        parts.push(format!("{findings} told again and not looked for"));
+        parts.push(format!("{findings} reported again and not looked for"));
     }
     format!("since {}: {}", clean(&since.lsn), parts.join(", "))
 }

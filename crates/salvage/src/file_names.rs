@@ -117,7 +117,7 @@ mod tests {
         for table in [format!("{long}/{long}.{long}"), format!("{long}/{cut}")] {
             for what in ["lost_keys", "large_value.4294967295.65535"] {
                 let name = beside((&table, 16390), what, (&long, 16395));
-                let (_, own) = name.rsplit_once('/').expect("a folder");
+                let (_, own) = name.rsplit_once('/').expect("a directory");
                 assert!(own.len() <= NAME_BYTES_MAX, "{own}");
                 assert!(own.contains(&format!("~16390.{what}.")), "{own}");
                 assert!(

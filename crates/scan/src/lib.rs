@@ -11,6 +11,7 @@
 #![forbid(unsafe_code)]
 
 mod aligned;
+mod companion;
 mod consumer;
 mod ledger;
 pub mod live;
@@ -27,6 +28,7 @@ mod window;
 mod tests;
 
 pub use aligned::AlignedBuffer;
+pub use companion::{Companion, CompanionShare, DatabaseCompanion, Passenger};
 pub use consumer::{Consumer, Cursor, Fault, FaultKind, InternalFault, Leg, LegOf, UnitEnd};
 pub use ledger::Ledger;
 pub use page_reader::PageReader;

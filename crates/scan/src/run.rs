@@ -9,6 +9,7 @@ use pgclinic_model::Progress;
 use pgclinic_source::{Range, Source, SourceErrorKind};
 
 use crate::aligned::AlignedBuffer;
+use crate::companion::{Companion, CompanionShare};
 use crate::consumer::{
     Consumer, Cursor, Fault, FaultKind, InternalFault, Leg, LegOf, UnitEnd, message_of,
 };
@@ -70,12 +71,26 @@ impl Scan<'_> {
     /// # Panics
     /// When the ledger does not balance, which is a bug of this crate.
     pub fn run<C: Consumer>(&self, consumer: &C) -> ScanReport {
+        self.run_with(consumer, None)
+    }
+
+    /// The same, and hands them to a companion as well. What becomes of the companion is nothing to
+    /// the report.
+    ///
+    /// # Panics
+    /// When the ledger does not balance, which is a bug of this crate.
+    pub fn run_with<C: Consumer>(
+        &self,
+        consumer: &C,
+        companion: Option<&dyn Companion>,
+    ) -> ScanReport {
         let units = Units::new(&self.forks, consumer.unit());
         let failures: Vec<Failures> = self.forks.iter().map(|_| Failures::default()).collect();
         let settling = Settling::new(&self.forks, &units);
         let pass = Pass {
             scan: self,
             consumer,
+            companion,
             units: &units,
             failures: &failures,
             settling: &settling,
@@ -126,6 +141,7 @@ struct Failures {
 struct Pass<'p, C: Consumer> {
     scan: &'p Scan<'p>,
     consumer: &'p C,
+    companion: Option<&'p dyn Companion>,
     units: &'p Units<'p>,
     failures: &'p [Failures],
     settling: &'p Settling<'p, C::Share>,
@@ -144,6 +160,7 @@ impl<C: Consumer> Pass<'_, C> {
             pass: self,
             cursor: Cursor::default(),
             at_hand: AtHand::Nothing,
+            beside: None,
             end: WorkerEnd::default(),
         };
         let mut buffer = AlignedBuffer::new(usize::try_from(WINDOW_BYTES).unwrap_or(0));
@@ -170,6 +187,8 @@ struct Worker<'w, C: Consumer> {
     pass: &'w Pass<'w, C>,
     cursor: Cursor,
     at_hand: AtHand<C::Worker, C::Share>,
+    /// What the companion gathers of the fork, as long as it has not failed on it.
+    beside: Option<Box<dyn CompanionShare + 'w>>,
     end: WorkerEnd,
 }
 
@@ -180,7 +199,7 @@ struct OpenFault {
     kind: FaultKind,
 }
 
-impl<C: Consumer> Worker<'_, C> {
+impl<'w, C: Consumer> Worker<'w, C> {
     fn unit(&mut self, unit: &Unit<'_>, buffer: &mut AlignedBuffer) {
         let scan = self.pass.scan;
         let is_given_up = self.failures(unit).is_given_up.load(Ordering::Relaxed);
@@ -234,6 +253,7 @@ impl<C: Consumer> Worker<'_, C> {
         match begun {
             Ok(leg) => {
                 self.pass.settling.enter(unit.fork);
+                self.beside = self.begin_beside(fork);
                 self.at_hand = AtHand::InFork(unit.fork, unit.number, leg);
                 true
             }
@@ -245,10 +265,20 @@ impl<C: Consumer> Worker<'_, C> {
         }
     }
 
+    fn begin_beside(&self, fork: &ForkTask<'_>) -> Option<Box<dyn CompanionShare + 'w>> {
+        let companion: &'w dyn Companion = self.pass.companion?;
+        guarded(|| companion.begin_fork(fork.files)).ok().flatten()
+    }
+
     fn leave_fork(&mut self) {
+        let beside = self.beside.take();
         match std::mem::replace(&mut self.at_hand, AtHand::Nothing) {
             AtHand::InFork(fork, first_unit, leg) => {
                 let Leg { worker, share } = leg;
+                // Where the companion fails, it reads the fork once more.
+                if let Some(beside) = beside {
+                    guarded(|| beside.keep(first_unit)).ok();
+                }
                 let Pass {
                     settling, consumer, ..
                 } = self.pass;
@@ -345,6 +375,7 @@ impl<C: Consumer> Worker<'_, C> {
 
     /// Hands a window to the consumer, and what follows a page on which that fails again.
     fn examine(&mut self, unit: &Unit<'_>, window: Window<'_>) {
+        self.examine_beside(&window);
         let mut rest = Some(window);
         while let Some(window) = rest.take() {
             let passed = self.guarded(unit, |pass, leg, cursor| {
@@ -357,9 +388,18 @@ impl<C: Consumer> Worker<'_, C> {
         }
     }
 
+    fn examine_beside(&mut self, window: &Window<'_>) {
+        let Some(beside) = &mut self.beside else {
+            return;
+        };
+        if guarded(|| beside.window(window)).is_err() {
+            self.beside = None;
+        }
+    }
+
     /// What is left of a window after the page on which the consumer failed; the ledger has it as
     /// skipped.
-    fn after_failure<'w>(&mut self, unit: &Unit<'_>, window: &Window<'w>) -> Option<Window<'w>> {
+    fn after_failure<'b>(&mut self, unit: &Unit<'_>, window: &Window<'b>) -> Option<Window<'b>> {
         let (_, fault) = self.end.internal.last().cloned()?;
         let block = window.fork.block_bytes();
         let after = fault.block.and_then(|failed| window.after(failed));

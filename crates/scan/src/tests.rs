@@ -300,7 +300,7 @@ fn a_page_on_which_the_consumer_fails_ends_neither_the_fork_nor_the_run() {
     let pages: usize = blocks(&notes).iter().map(|(_, own)| own.len()).sum();
     assert_eq!(pages, 201);
     let entry = report.internal.first().map(InternalFault::not_checked);
-    let entry = entry.expect("a failure is told");
+    let entry = entry.expect("a failure is reported");
     assert_eq!(entry.what, "internal: block 5 of base/5/7");
     assert!(entry.why.contains("planted in block 5") && !entry.inherent);
 }

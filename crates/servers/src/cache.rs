@@ -42,9 +42,9 @@ pub(crate) fn trusted_folders() -> Vec<PathBuf> {
 
 fn make_own_folder(folder: &Path, uid: u32) -> Result<()> {
     make_folder(folder, 0o755)?;
-    let found = std::fs::symlink_metadata(folder).map_err(Error::io("look at", folder))?;
+    let found = std::fs::symlink_metadata(folder).map_err(Error::io("examine", folder))?;
     if !found.is_dir() || found.uid() != uid {
-        let source = std::io::Error::other("it is not a folder of our own");
+        let source = std::io::Error::other("it is not a directory of our own");
         return Err(Error::Io {
             what: "use",
             path: folder.to_path_buf(),

@@ -42,7 +42,7 @@ pub fn copy_cluster(pgdata: &Path, into: &Path) -> Result<Copied> {
 
 /// Makes the link lead elsewhere; its owner stays.
 pub fn point_link(link: &Path, target: &Path) -> Result<()> {
-    let found = std::fs::symlink_metadata(link).map_err(Error::io("look at", link))?;
+    let found = std::fs::symlink_metadata(link).map_err(Error::io("examine", link))?;
     std::fs::remove_file(link).map_err(Error::io("remove", link))?;
     symlink(target, link).map_err(Error::io("link", link))?;
     keep_owner(link, &found)
@@ -63,7 +63,7 @@ fn links_in(folder: &Path) -> Result<Vec<PathBuf>> {
 fn copy_tree(from: &Path, to: &Path) -> Result<()> {
     let mut left = vec![(from.to_path_buf(), to.to_path_buf())];
     while let Some((from, to)) = left.pop() {
-        let found = std::fs::symlink_metadata(&from).map_err(Error::io("look at", &from))?;
+        let found = std::fs::symlink_metadata(&from).map_err(Error::io("examine", &from))?;
         if found.is_dir() {
             make_folder(&to, found.mode() & 0o7777)?;
             for entry in std::fs::read_dir(&from).map_err(Error::io("list", &from))? {

@@ -119,7 +119,7 @@ impl fmt::Display for Error {
         match self {
             Self::NotAnInstallation { bindir, why } => write!(
                 out,
-                "no usable PostgreSQL in {}: {why}. Give the folder that holds initdb, pg_ctl and postgres.",
+                "no usable PostgreSQL in {}: {why}. Give the directory that holds initdb, pg_ctl and postgres.",
                 bindir.display()
             ),
             Self::Unsupported { version } => write!(

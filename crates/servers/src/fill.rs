@@ -129,7 +129,7 @@ fn make_tablespace(pgdata: &Path) -> Result<PathBuf> {
     let name = pgdata.file_name().unwrap_or_default().to_string_lossy();
     let folder = pgdata.with_file_name(format!("{name}-annex"));
     make_folder(&folder, 0o700)?;
-    let owner = std::fs::metadata(pgdata).map_err(Error::io("look at", pgdata))?;
+    let owner = std::fs::metadata(pgdata).map_err(Error::io("examine", pgdata))?;
     chown(&folder, Some(owner.uid()), Some(owner.gid()))
         .map_err(Error::io("change the owner of", &folder))?;
     Ok(folder)

@@ -93,7 +93,7 @@ fn places_in(folder: &Path) -> Vec<PathBuf> {
 /// What a program of another system says here, and what helps.
 fn foreign(said: &str) -> &'static str {
     if said.contains("GLIBC_") || said.contains("error while loading shared libraries") {
-        ". It belongs to another system; `cargo xtask servers --adopt FOLDER` makes the servers of a Debian tree run here"
+        ". It belongs to another system; `cargo xtask servers --adopt DIR` makes the servers of a Debian tree run here"
     } else {
         ""
     }

@@ -125,7 +125,7 @@ mod tests {
 
     #[test]
     fn the_url_goes_before_the_environment_and_that_before_the_file() {
-        let folder = tempfile::tempdir().expect("a folder");
+        let folder = tempfile::tempdir().expect("a directory");
         let path = folder.path().join("pgpass");
         std::fs::write(&path, "*:*:*:*:filed").expect("a file");
         let mut passwords = Passwords {

@@ -144,7 +144,7 @@ impl Session {
             if let Answer::Row(body) = answer {
                 rows.push(
                     parse_row(body)
-                        .ok_or_else(|| SqlError::Protocol("a row is cut off".to_owned()))?,
+                        .ok_or_else(|| SqlError::Protocol("a row is truncated".to_owned()))?,
                 );
             }
             Ok(())

@@ -199,7 +199,7 @@ mod tests {
             return;
         }
         let run_as = RunAs::new(None).expect("a user");
-        let base = tempfile::tempdir().expect("a folder");
+        let base = tempfile::tempdir().expect("a directory");
         let delay = Duration::from_millis(100);
         let disk = match SlowDisk::make(&run_as, Some(base.path()), 64 << 20, delay) {
             Ok(disk) => disk,

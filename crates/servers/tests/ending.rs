@@ -15,8 +15,8 @@ use pgclinic_servers::{
 fn the_end_of_the_program_ends_its_servers_and_no_new_one_starts() {
     let run_as = RunAs::new(None).expect("a user");
     let installation = find(&Wanted::default(), &mut |_| {}).expect("a server");
-    let scratch = Scratch::new(&run_as, None).expect("a scratch folder");
-    let pgdata = scratch.folder("data").expect("a folder");
+    let scratch = Scratch::new(&run_as, None).expect("a scratch directory");
+    let pgdata = scratch.folder("data").expect("a directory");
     initdb(&installation, &run_as, &pgdata, &InitOptions::default()).expect("a cluster");
     let options = StartOptions::default();
     let server = Server::start(&installation, &run_as, &pgdata, &options).expect("a start");

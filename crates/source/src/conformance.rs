@@ -90,12 +90,12 @@ fn check_listings(source: &dyn Source, expected: &Expected) {
         assert_eq!(
             kind(source.len(&folder)),
             SourceErrorKind::NotRegular,
-            "length of folder {folder:?}"
+            "length of directory {folder:?}"
         );
         assert_eq!(
             kind(source.read_at(&folder, 0, &mut [0])),
             SourceErrorKind::NotRegular,
-            "reading folder {folder:?}"
+            "reading directory {folder:?}"
         );
     }
 }

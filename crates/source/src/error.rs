@@ -63,7 +63,7 @@ impl SourceError {
         let (kind, why) = match error.kind() {
             E::NotFound => (
                 SourceErrorKind::NotFound,
-                "no such file or folder".to_owned(),
+                "no such file or directory".to_owned(),
             ),
             // Whether the name was ever there cannot be known: something stands where its directory should.
             E::NotADirectory => (
@@ -71,7 +71,7 @@ impl SourceError {
                 "a part of its path is not a directory".to_owned(),
             ),
             E::PermissionDenied => (SourceErrorKind::Denied, "permission denied".to_owned()),
-            E::IsADirectory => (SourceErrorKind::NotRegular, "it is a folder".to_owned()),
+            E::IsADirectory => (SourceErrorKind::NotRegular, "it is a directory".to_owned()),
             _ => (SourceErrorKind::Io, error.to_string()),
         };
         Self::new(path, kind, why)
@@ -92,7 +92,7 @@ impl SourceError {
     }
 
     pub(crate) fn not_found(path: &str) -> Self {
-        Self::new(path, SourceErrorKind::NotFound, "no such file or folder")
+        Self::new(path, SourceErrorKind::NotFound, "no such file or directory")
     }
 
     pub(crate) fn not_regular(path: &str, seen: &str) -> Self {
@@ -104,7 +104,7 @@ impl SourceError {
     }
 
     pub(crate) fn not_folder(path: &str) -> Self {
-        Self::new(path, SourceErrorKind::NotRegular, "it is not a folder")
+        Self::new(path, SourceErrorKind::NotRegular, "it is not a directory")
     }
 }
 
@@ -130,7 +130,7 @@ pub(crate) fn open_files_max() -> Option<u64> {
 impl fmt::Display for SourceError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let path = if self.path.is_empty() {
-            "the root folder"
+            "the root directory"
         } else {
             &self.path
         };

@@ -149,7 +149,7 @@ fn is_there(root: &OwnedFd, path: &str) -> bool {
 fn must_be_file(path: &str, seen: &Stat) -> Result<()> {
     let what = match FileType::from_raw_mode(seen.st_mode) {
         FileType::RegularFile => return Ok(()),
-        FileType::Directory => "a folder",
+        FileType::Directory => "a directory",
         FileType::Fifo => "a FIFO",
         FileType::Socket => "a socket",
         FileType::CharacterDevice | FileType::BlockDevice => "a device",

@@ -86,7 +86,7 @@ impl Memory {
         }
         let is_folder = path.is_empty() || below(&files, path).next().is_some();
         Err(if is_folder {
-            SourceError::not_regular(path, "a folder")
+            SourceError::not_regular(path, "a directory")
         } else {
             SourceError::not_found(path)
         })

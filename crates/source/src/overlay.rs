@@ -87,7 +87,7 @@ impl Overlay {
     fn unpatched(&self, path: &str, error: SourceError) -> SourceError {
         match error.kind {
             SourceErrorKind::NotFound if self.list(path).is_ok() => {
-                SourceError::not_regular(path, "a folder")
+                SourceError::not_regular(path, "a directory")
             }
             _ => error,
         }
@@ -104,7 +104,7 @@ fn accept(patch: &OverlayPatch) -> Result<()> {
         ))
     };
     if patch.path().is_empty() {
-        return refused("a patch concerns a file, not the root folder");
+        return refused("a patch concerns a file, not the root directory");
     }
     if let OverlayPatch::Bytes { offset, bytes, .. } = patch
         && offset.checked_add(length(bytes)).is_none()

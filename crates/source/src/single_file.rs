@@ -53,7 +53,7 @@ impl SingleFile {
     fn own<'a>(&self, path: &'a str) -> Result<&'a str> {
         path::check(path)?;
         match path {
-            "" => Err(SourceError::not_regular(path, "a folder")),
+            "" => Err(SourceError::not_regular(path, "a directory")),
             _ if belongs(&self.name, path) => Ok(path),
             _ => Err(SourceError::not_found(path)),
         }

@@ -69,8 +69,9 @@ impl StreamedBackup {
         self.add(path, KEPT, place.offset, self.kept_bytes - place.offset);
         let taken = bytes.len() as u64;
         self.room.take(&self.kept, taken, taken).map_err(|why| {
-            let why =
-                format!("there is no room to keep it: {why}; name another folder with --spill-to");
+            let why = format!(
+                "there is no room to keep it: {why}; name another directory with --spill-to"
+            );
             SourceError::new(path, SourceErrorKind::Refused, why)
         })
     }
@@ -168,7 +169,7 @@ mod tests {
     #[test]
     fn what_is_kept_whole_is_a_source_like_others() {
         let files = sample_tree();
-        let mut passed = StreamedBackup::new("test", &std::env::temp_dir()).expect("a folder");
+        let mut passed = StreamedBackup::new("test", &std::env::temp_dir()).expect("a directory");
         for (path, content) in &files {
             passed.add_kept(path);
             for part in content.chunks(7000) {
@@ -181,7 +182,7 @@ mod tests {
 
     #[test]
     fn of_what_passed_by_only_pages_are_left() {
-        let mut passed = StreamedBackup::new("test", &std::env::temp_dir()).expect("a folder");
+        let mut passed = StreamedBackup::new("test", &std::env::temp_dir()).expect("a directory");
         passed.add_gone("base/5/1", 300);
         passed.keep_page("base/5/1", 100, &[7; 100]);
         passed.keep_page("base/5/10", 0, &[8; 100]);

@@ -30,7 +30,7 @@ pub(crate) fn check(folder: &Path) -> io::Result<()> {
         Some(cluster) => Err(io::Error::new(
             io::ErrorKind::InvalidInput,
             format!(
-                "{} lies inside the cluster {}; name another folder for temporary files",
+                "{} lies inside the cluster {}; name another directory for temporary files",
                 folder.display(),
                 cluster.display()
             ),

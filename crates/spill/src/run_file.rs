@@ -162,7 +162,7 @@ impl Write for Section<&Arc<File>> {
 fn explained(error: &io::Error, what: &str, folder: &Path) -> io::Error {
     let hint = match error.kind() {
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
-            "; free space there, name another folder for temporary files or allow more memory"
+            "; free space there, name another directory for temporary files or allow more memory"
         }
         _ => "",
     };
@@ -191,7 +191,7 @@ mod tests {
             .append_with(16, |writer| writer.put(b"key", b"value"))
             .map_err(|error| error.to_string());
         let expected = "cannot write a temporary file in /var/tmp: No space left on device (os error 28); \
-                        free space there, name another folder for temporary files or allow more memory";
+                        free space there, name another directory for temporary files or allow more memory";
         assert_eq!(said, Err(expected.to_owned()));
         assert!(runs.runs.is_empty());
         Ok(())

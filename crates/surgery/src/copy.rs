@@ -30,7 +30,7 @@ pub fn copy_to(pgdata: &Path, to: &Path) -> Result<MarkedCopy> {
         if fs::symlink_metadata(path).is_ok() {
             return Err(Error::Path {
                 path: path.display().to_string(),
-                why: "it is there already; name a new folder for the copy".into(),
+                why: "it is there already; name a new directory for the copy".into(),
             });
         }
     }
@@ -76,14 +76,14 @@ fn move_tablespaces(copy: &Path, annex: &Path) -> Result<Vec<PathBuf>> {
     let mut tablespaces = Vec::new();
     for entry in fs::read_dir(&folder).map_err(Error::io("list", &folder))? {
         let link = entry.map_err(Error::io("list", &folder))?.path();
-        let found = fs::symlink_metadata(&link).map_err(Error::io("look at", &link))?;
+        let found = fs::symlink_metadata(&link).map_err(Error::io("examine", &link))?;
         if !found.is_symlink() {
             continue;
         }
         let from = fs::canonicalize(&link).map_err(Error::io("follow the link", &link))?;
         if tablespaces.is_empty() {
             make_folder(annex, 0o700)?;
-            let like = fs::metadata(copy).map_err(Error::io("look at", copy))?;
+            let like = fs::metadata(copy).map_err(Error::io("examine", copy))?;
             keep_owner(annex, &like)?;
         }
         let to = annex.join(link.file_name().unwrap_or_default());
@@ -104,7 +104,7 @@ fn move_tablespaces(copy: &Path, annex: &Path) -> Result<Vec<PathBuf>> {
 fn copy_tree(from: &Path, to: &Path, follow: &dyn Fn(&Path) -> bool) -> Result<()> {
     let mut left = vec![(from.to_path_buf(), to.to_path_buf())];
     while let Some((from, to)) = left.pop() {
-        let mut found = fs::symlink_metadata(&from).map_err(Error::io("look at", &from))?;
+        let mut found = fs::symlink_metadata(&from).map_err(Error::io("examine", &from))?;
         if found.is_symlink() && follow(&from) {
             found = fs::metadata(&from).map_err(Error::io("follow the link", &from))?;
         }
@@ -135,7 +135,7 @@ fn make_folder(path: &Path, mode: u32) -> Result<()> {
         .mode(mode)
         .create(path)
         .and_then(|()| fs::set_permissions(path, fs::Permissions::from_mode(mode)))
-        .map_err(Error::io("create the folder", path))
+        .map_err(Error::io("create the directory", path))
 }
 
 /// Only root gives files away; for others every file is their own.

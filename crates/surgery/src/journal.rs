@@ -137,11 +137,11 @@ impl JournalFolder {
         let file = self.file();
         let found = storage.len(&file).map_err(Error::io("look for", &file))?;
         if found.is_some() {
-            return Err(self.unusable("it is there already; name another folder"));
+            return Err(self.unusable("it is there already; name another directory"));
         }
         storage
             .create_folder(&self.path)
-            .map_err(Error::io("create the folder", &self.path))?;
+            .map_err(Error::io("create the directory", &self.path))?;
         // The folder's own name must last, or the journal is lost with it.
         let parent = self
             .path
@@ -205,11 +205,11 @@ impl JournalFolder {
             .map_err(Error::io("look for", &copy))?
             .is_some()
         {
-            return Err(self.unusable(format!("{name} is there already; name another folder")));
+            return Err(self.unusable(format!("{name} is there already; name another directory")));
         }
         let end = storage
             .len(&target.file)
-            .map_err(Error::io("look at", &target.file))?;
+            .map_err(Error::io("examine", &target.file))?;
         let end = end
             .filter(|end| *end >= offset)
             .ok_or_else(|| Error::Changed {
@@ -218,7 +218,7 @@ impl JournalFolder {
             })?;
         let owner = storage
             .owner(&target.file)
-            .map_err(Error::io("look at", &target.file))?;
+            .map_err(Error::io("examine", &target.file))?;
         storage
             .create(&copy, None)
             .map_err(Error::io("write", &copy))?;

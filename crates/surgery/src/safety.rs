@@ -45,7 +45,7 @@ pub fn mark_copy(pgdata: &Path) -> Result<()> {
     let text = format!(
         "This data directory is a copy for rehearsals; pgclinic may damage its files.\n{MARKER_LINE}{number}\n"
     );
-    let mut owner = Disk.owner(pgdata).map_err(Error::io("look at", pgdata))?;
+    let mut owner = Disk.owner(pgdata).map_err(Error::io("examine", pgdata))?;
     owner.mode = 0o600;
     Disk.create(&path, Some(owner))
         .map_err(Error::io("write", &path))?;
@@ -161,7 +161,7 @@ fn check_link(pgdata: &Path, change: &Change) -> Result<()> {
         return Err(refuse(why.into()));
     }
     let parent = file.parent().unwrap_or(pgdata);
-    let folder = fs::canonicalize(parent).map_err(Error::io("open the folder", parent))?;
+    let folder = fs::canonicalize(parent).map_err(Error::io("open the directory", parent))?;
     if folder.starts_with(home_of(pgdata, change.path())) {
         return Ok(());
     }
@@ -195,7 +195,7 @@ pub(crate) fn check_outside(pgdata: &Path, journal: &Path) -> Result<()> {
     if nearest.is_some_and(|nearest| nearest.starts_with(pgdata)) {
         return Err(Error::Journal {
             path: journal.into(),
-            why: "it would lie inside the data directory; name a folder outside".into(),
+            why: "it would lie inside the data directory; name a directory outside".into(),
         });
     }
     Ok(())

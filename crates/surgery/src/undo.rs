@@ -151,7 +151,7 @@ fn examine(
 ) -> Result<Found> {
     let len = storage
         .len(&target.file)
-        .map_err(Error::io("look at", &target.file))?;
+        .map_err(Error::io("examine", &target.file))?;
     match target.change {
         Change::Bytes {
             offset,
@@ -355,7 +355,7 @@ fn verify(
             let kept = kept_of(folder, journal, kept)?;
             let len = storage
                 .len(&target.file)
-                .map_err(Error::io("look at", &target.file))?;
+                .map_err(Error::io("examine", &target.file))?;
             len == Some(kept.offset.saturating_add(kept.len))
                 && same_as_kept(storage, folder, kept, target)?
         }

@@ -51,7 +51,7 @@ fn check_before(storage: &dyn Storage, target: &Target<'_>) -> Result<()> {
     };
     let len = storage
         .len(&target.file)
-        .map_err(Error::io("look at", &target.file))?
+        .map_err(Error::io("examine", &target.file))?
         .ok_or_else(|| changed("it is gone".into()))?;
     match target.change {
         Change::Bytes { offset, before, .. } if !holds(storage, &target.file, *offset, before)? => {

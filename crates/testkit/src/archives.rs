@@ -55,9 +55,9 @@ impl Packing {
 /// The files of a plain backup in `base.tar` or the like in a folder beside it, with its manifest; gives the archive.
 pub fn archived(backup: &Path, packing: Packing) -> PathBuf {
     let to = backup.with_extension(packing.ending());
-    fs::create_dir(&to).expect("a folder");
+    fs::create_dir(&to).expect("a directory");
     let archive = to.join(format!("base.{}", packing.ending()));
-    let entries = fs::read_dir(backup).expect("a folder");
+    let entries = fs::read_dir(backup).expect("a directory");
     let names = entries.map(|entry| entry.expect("an entry").file_name());
     let manifest = "backup_manifest";
     let mut names: Vec<_> = names.filter(|name| name != manifest).collect();

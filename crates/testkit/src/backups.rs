@@ -68,9 +68,9 @@ pub fn streamed_backup(server: &Server, folder: &Path, earlier: Option<&Path>) {
     while let Some(file) = stream.next_file().expect("a name") {
         let path = folder.join(&file.path);
         match file.kind {
-            EntryKind::Folder => fs::create_dir_all(&path).expect("a folder"),
+            EntryKind::Folder => fs::create_dir_all(&path).expect("a directory"),
             EntryKind::File => {
-                fs::create_dir_all(path.parent().expect("a parent")).expect("a folder");
+                fs::create_dir_all(path.parent().expect("a parent")).expect("a directory");
                 fs::write(&path, content(&mut stream)).expect("a file");
             }
             EntryKind::Other => {}

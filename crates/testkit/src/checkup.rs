@@ -23,7 +23,7 @@ impl Progress for Quiet {
 
 /// The bytes of a data directory.
 pub fn directory(pgdata: &Path) -> Arc<dyn Source> {
-    Arc::new(DataDirectory::open(pgdata).expect("a folder"))
+    Arc::new(DataDirectory::open(pgdata).expect("a directory"))
 }
 
 /// The cluster in a folder.

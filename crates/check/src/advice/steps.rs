@@ -174,7 +174,7 @@ fn sentence(command: String, blocks: &BTreeSet<u64>) -> String {
 fn why_of(rank: Rank, name: &str, safety: Safety) -> &'static str {
     match (rank, name, safety) {
         (Rank::Recovery, ..) => {
-            "replay writes these pages anew, so that nothing is to be mended in them before"
+            "replay writes these pages again, so that nothing is to be mended in them before"
         }
         (Rank::ClusterFiles, ..) => {
             "the server needs these files to start, and to know which rows there are"

@@ -68,7 +68,7 @@ fn walk(
             }
             names += 1;
             if names > names_max {
-                let what = format!("files of the backup behind the first {names_max}");
+                let what = format!("files of the backup after the first {names_max}");
                 first_gap(&mut gaps, what, format!("the first of them is {path}"));
                 return gaps;
             }
@@ -76,8 +76,9 @@ fn walk(
                 EntryKind::File => tell(&path),
                 EntryKind::Folder if depth < depth_max => left.push((path, depth + 1)),
                 EntryKind::Folder => {
-                    let what = format!("files of the backup more than {depth_max} folders deep");
-                    first_gap(&mut gaps, what, format!("the first folder is {path}"));
+                    let what =
+                        format!("files of the backup more than {depth_max} directories deep");
+                    first_gap(&mut gaps, what, format!("the first directory is {path}"));
                 }
                 EntryKind::Other => {}
             }
@@ -182,9 +183,9 @@ mod tests {
             seen((3, 7)),
             (vec!["base/5/1".into(), "a/b/c/file".into()], vec![])
         );
-        let deep = "files of the backup more than 2 folders deep: the first folder is a/b/c";
+        let deep = "files of the backup more than 2 directories deep: the first directory is a/b/c";
         assert_eq!(seen((2, 7)), (vec!["base/5/1".into()], vec![deep.into()]));
-        let many = "files of the backup behind the first 3: the first of them is base/5/1";
+        let many = "files of the backup after the first 3: the first of them is base/5/1";
         assert_eq!(seen((3, 3)), (vec![], vec![many.into()]));
     }
 

@@ -152,7 +152,7 @@ impl Hold<'_, '_> {
         let fork = self.relation.fork;
         if u64::from(tid.block) >= fork.blocks {
             let says = words::no_block(fork, tid.block);
-            return Some(("which is behind the end of the index".into(), says));
+            return Some(("which is past the end of the index".into(), says));
         }
         let Some(page) = self.targets.page(tid.block) else {
             return Some(("which is on no page that was written".into(), None));

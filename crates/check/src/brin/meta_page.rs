@@ -35,7 +35,7 @@ impl PageCheck for BrinMetaPage {
         };
         if !(1..=PAGES_PER_RANGE_MAX).contains(&meta.pages_per_range) {
             let message = format!(
-                "pagesPerRange {} is none of 1 to {PAGES_PER_RANGE_MAX}",
+                "pagesPerRange {} is not one of 1 to {PAGES_PER_RANGE_MAX}",
                 meta.pages_per_range
             );
             let at = Meta::PAGES_PER_RANGE_AT;
@@ -44,7 +44,7 @@ impl PageCheck for BrinMetaPage {
         let settled = cx.fork.may_compare(Comparison::PagesOfFork);
         if settled && u64::from(meta.last_revmap_page) >= cx.fork.blocks {
             let message = format!(
-                "lastRevmapPage {} is behind the end of an index of {} blocks",
+                "lastRevmapPage {} is past the end of an index of {} blocks",
                 meta.last_revmap_page, cx.fork.blocks
             );
             let at = Meta::LAST_REVMAP_PAGE_AT;
@@ -70,10 +70,10 @@ mod tests {
     fn only_what_can_be_set_is_right() {
         assert!(said(128, 1).is_empty());
         assert!(said(1, 0).is_empty());
-        assert_eq!(said(0, 1), ["pagesPerRange 0 is none of 1 to 131072"]);
+        assert_eq!(said(0, 1), ["pagesPerRange 0 is not one of 1 to 131072"]);
         assert_eq!(
             said(128, 2),
-            ["lastRevmapPage 2 is behind the end of an index of 2 blocks"]
+            ["lastRevmapPage 2 is past the end of an index of 2 blocks"]
         );
     }
 }

@@ -202,7 +202,7 @@ impl<'r, 'a> Hold<'r, 'a> {
         if toast > 0 {
             let why = format!("{toast} values stand in TOAST");
             self.relation
-                .not_checked(out, "long values in the summaries", &why, true);
+                .not_checked(out, "TOASTed values in the summaries", &why, true);
         }
         if catalogs > 0 {
             let why = format!(

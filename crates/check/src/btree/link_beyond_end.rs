@@ -74,7 +74,7 @@ fn tell(
         return;
     }
     let message = format!(
-        "{field} {block} is behind the end of an index of {} blocks",
+        "{field} {block} is past the end of an index of {} blocks",
         cx.fork.blocks
     );
     let draft = Draft::new(&BTREE_LINK_BEYOND_END, message).bytes(at, at + 4);
@@ -106,11 +106,11 @@ mod tests {
         assert!(said(leaf(0, 0, 1)).is_empty());
         assert_eq!(
             said(leaf(0, 2, 1)),
-            ["btpo_next 2 is behind the end of an index of 2 blocks"]
+            ["btpo_next 2 is past the end of an index of 2 blocks"]
         );
         assert_eq!(
             said(leaf(9, 0, 1)),
-            ["btpo_prev 9 is behind the end of an index of 2 blocks"]
+            ["btpo_prev 9 is past the end of an index of 2 blocks"]
         );
         assert!(said(leaf(9, 0, 1 | BTP_DELETED)).is_empty());
     }

@@ -105,7 +105,7 @@ fn posting_fault(tuple: BtreeTuple<'_>) -> Option<String> {
             return Some(words);
         }
         if let Some(before) = before.filter(|before| *before >= tid) {
-            return Some(format!("row {tid} stands behind {before} in its list"));
+            return Some(format!("row {tid} stands after {before} in its list"));
         }
         before = Some(tid);
     }

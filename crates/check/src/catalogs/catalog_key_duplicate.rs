@@ -82,7 +82,7 @@ fn doubled(
     });
     if hashes.len() > KEYS_MAX {
         let why = format!("there are more than {KEYS_MAX} of them");
-        return tables.not_checked(out, &format!("doubled keys of {}", index.name), &why);
+        return tables.not_checked(out, &format!("duplicate keys of {}", index.name), &why);
     }
     hashes.sort_unstable();
     let twice: Vec<u64> = hashes

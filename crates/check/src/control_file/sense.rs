@@ -102,13 +102,13 @@ fn build_options(control: &ControlFile) -> Vec<Nonsense> {
         ),
         damage(
             segment == 0 || i32::try_from(segment).is_err(),
-            format!("relseg_size {segment} is no number of blocks for a segment"),
+            format!("relseg_size {segment} is not a number of blocks for a segment"),
             220..224,
             INCOMPATIBLE,
         ),
         damage(
             !is_power_of_two_within(wal_block, 1024..=65536),
-            format!("xlog_blcksz {wal_block} is no size of a WAL page"),
+            format!("xlog_blcksz {wal_block} is not a size of a WAL page"),
             224..228,
             INCOMPATIBLE,
         ),
@@ -127,7 +127,7 @@ fn build_options(control: &ControlFile) -> Vec<Nonsense> {
         ),
         damage(
             !(1..=1600).contains(&keys),
-            format!("indexMaxKeys {keys} is no number of columns"),
+            format!("indexMaxKeys {keys} is not a number of columns"),
             236..240,
             INCOMPATIBLE,
         ),
@@ -209,7 +209,7 @@ fn numbers(control: &ControlFile) -> Vec<Nonsense> {
         ),
         damage(
             redo > lsn,
-            format!("redo {redo} is behind its checkpoint at {lsn}"),
+            format!("redo {redo} is past its checkpoint at {lsn}"),
             40..48,
             None,
         ),
@@ -344,7 +344,7 @@ mod tests {
         assert_eq!(said(216, 5000), ["blcksz 5000 is no block size"]);
         assert_eq!(
             said(220, 0),
-            ["relseg_size 0 is no number of blocks for a segment"]
+            ["relseg_size 0 is not a number of blocks for a segment"]
         );
         assert_eq!(
             said(228, 12345),

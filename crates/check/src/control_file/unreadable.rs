@@ -130,7 +130,8 @@ mod tests {
             words,
             "PANIC:  could not read file \"global/pg_control\": read 100 of 296"
         );
-        let (message, _) = said(Some(sound[..4096].to_vec())).expect("cut behind the live part");
+        let (message, _) =
+            said(Some(sound[..4096].to_vec())).expect("truncated after the live part");
         assert_eq!(message, "the control file has 4096 bytes, not 8192");
         let (_, words) = said(None).expect("missing");
         assert_eq!(words, "postgres: could not find the database system");

@@ -86,7 +86,7 @@ fn is_a_single_entry(indexes: &[&IndexWitness<'_>], end: u64) -> bool {
 /// The entries are wrong, not the length of the table.
 fn accuse(indexes: &[&IndexWitness<'_>], end: u64, out: &mut Findings) {
     let why =
-        format!("behind the end of the table, which has {end} blocks and by no other witness more");
+        format!("past the end of the table, which has {end} blocks and by no other witness more");
     for index in indexes {
         for leading in index.blocks.values() {
             out.add(index.accuse(leading, &why));

@@ -67,7 +67,7 @@ fn lost_database(cx: &DatabaseContext<'_>, known: &Database) -> Draft {
             format!("FATAL:  \"{folder}\" is not a valid data directory"),
         ),
     };
-    let message = format!("the folder of database {name} is {state}");
+    let message = format!("the directory of database {name} is {state}");
     let draft = Draft::new(&MISSING_DATABASE_DIRECTORY, message).place(place(cx, folder));
     // Recovery goes first, and may make the folder.
     match cx.cluster.recovered() {

@@ -128,7 +128,7 @@ mod tests {
         );
         assert_eq!(
             said(&leaf(2, 0)),
-            ["1 gin-entry: entry 1: row (1,1) stands behind row (1,1)"]
+            ["1 gin-entry: entry 1: row (1,1) stands after row (1,1)"]
         );
         assert_eq!(
             said(&leaf(2, 0x81)),

@@ -308,7 +308,7 @@ impl<'r, 'a> Walk<'r, 'a> {
             let wanted = match (expected, level.tree) {
                 (Some(kind), _) => kind.words(),
                 (None, Tree::Keys) => "a page of keys",
-                (None, Tree::Rows) => "a page of row numbers",
+                (None, Tree::Rows) => "a posting tree page",
             };
             let message = format!(
                 "block {from} leads here for {wanted}, this is {}",
@@ -451,6 +451,6 @@ impl<'r, 'a> Walk<'r, 'a> {
 fn words(tree: Tree) -> &'static str {
     match tree {
         Tree::Keys => "key",
-        Tree::Rows => "row number",
+        Tree::Rows => "TID",
     }
 }

@@ -73,9 +73,7 @@ fn links(page: Page<'_>, kind: PageKind) -> Vec<(&'static str, BlockNo, usize, O
             .collect(),
         PageKind::EntryLeaf => entries(page)
             .filter_map(|(item, entry)| match entry.posting()? {
-                Posting::Tree(root) => {
-                    Some(("tree of row numbers", root, at_item(item), Some(item)))
-                }
+                Posting::Tree(root) => Some(("posting tree", root, at_item(item), Some(item))),
                 Posting::List { .. } => None,
             })
             .collect(),
@@ -97,7 +95,7 @@ fn links(page: Page<'_>, kind: PageKind) -> Vec<(&'static str, BlockNo, usize, O
 fn out_of_range(what: &str, block: BlockNo, at: usize, cx: &PageCx<'_>) -> Option<Draft> {
     let blocks = cx.fork.blocks;
     (u64::from(block) >= blocks).then(|| {
-        let message = format!("{what} {block} is behind the end of an index of {blocks} blocks");
+        let message = format!("{what} {block} is past the end of an index of {blocks} blocks");
         let draft = Draft::new(&GIN_LINK_BEYOND_END, message).bytes(at, at + 4);
         draft.fact("link", block).fact("blocks", blocks)
     })
@@ -120,13 +118,13 @@ mod tests {
         let entry = [0, 0, 9, 0, 0xFF, 0xFF, 16, 0, 5, b'a', 0, 0, 0, 0, 0, 0];
         assert_eq!(
             said([0, 0, 0, 0, 0, 0, 2, 0], &entry),
-            ["tree of row numbers 9 is behind the end of an index of 1 blocks"]
+            ["posting tree 9 is past the end of an index of 1 blocks"]
         );
         assert_eq!(
             said([7, 0, 0, 0, 0, 0, 0, 0], &entry),
             [
-                "rightlink 7 is behind the end of an index of 1 blocks",
-                "page below 9 is behind the end of an index of 1 blocks"
+                "rightlink 7 is past the end of an index of 1 blocks",
+                "page below 9 is past the end of an index of 1 blocks"
             ]
         );
         assert!(said([7, 0, 0, 0, 0, 0, 4, 0], &[0; 8]).is_empty());

@@ -53,7 +53,7 @@ mod tests {
         let trial = ForkTrial::new(AccessMethod::Gin, &pages);
         assert_eq!(
             trial.messages(&GinPageFlags, 0),
-            ["flags 0x0082: only a page of row numbers can be compressed"]
+            ["flags 0x0082: only a posting tree page can be compressed"]
         );
         assert!(trial.messages(&GinPageFlags, 1).is_empty());
     }

@@ -42,7 +42,7 @@ impl PageCheck for GinPendingPage {
                 None => rows += 1,
                 Some((_, last)) if column < last && column > 0 => {
                     let message = format!(
-                        "entry {item}: column {column} of row {tid} stands behind column {last}"
+                        "entry {item}: column {column} of row {tid} stands after column {last}"
                     );
                     out.add(Draft::new(&GIN_PENDING_PAGE, message).item(item));
                 }

@@ -61,7 +61,7 @@ fn leaf_fault(page: Page<'_>, opaque: Opaque) -> Option<Fault> {
             if before.is_some_and(|before| tid <= before) {
                 let before = before.unwrap_or(tid);
                 let message = format!(
-                    "at byte {}: row {tid} stands behind row {before}",
+                    "at byte {}: row {tid} stands after row {before}",
                     segment.at
                 );
                 return Some((message, place));
@@ -101,7 +101,7 @@ fn inner_fault(page: Page<'_>, opaque: Opaque) -> Option<Fault> {
         let at = DATA_AT + index * PostingItem::BYTES;
         let place = [at, at + PostingItem::BYTES];
         if let Some(before) = before.filter(|before| item.key <= *before) {
-            let message = format!("highest row {} stands behind {before}", item.key);
+            let message = format!("highest row {} stands after {before}", item.key);
             return Some((message, place));
         }
         before = Some(item.key);
@@ -150,7 +150,7 @@ mod tests {
         );
         assert_eq!(
             said(right, &bounded(2, 0)),
-            ["at byte 32: row (1,1) stands behind row (1,1)"]
+            ["at byte 32: row (1,1) stands after row (1,1)"]
         );
         let last = [0xFF, 0xFF, 0xFF, 0xFF, 0, 0, 0x83, 0];
         assert!(

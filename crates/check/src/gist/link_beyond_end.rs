@@ -58,7 +58,7 @@ fn right_link(page: GistPage<'_>, cx: &PageCx<'_>, out: &mut Findings) {
 
 fn beyond(what: &str, block: BlockNo, cx: &PageCx<'_>) -> Draft {
     let blocks = cx.fork.blocks;
-    let message = format!("{what} {block} is behind the end of an index of {blocks} blocks");
+    let message = format!("{what} {block} is past the end of an index of {blocks} blocks");
     Draft::new(&GIST_LINK_BEYOND_END, message)
         .fact("link", block)
         .fact("blocks", blocks)
@@ -92,11 +92,11 @@ mod tests {
         );
         assert_eq!(
             said(0, 0, 2),
-            ["the child 2 is behind the end of an index of 2 blocks"]
+            ["the child 2 is past the end of an index of 2 blocks"]
         );
         assert_eq!(
             said(F_LEAF, 9, 1),
-            ["the right neighbour 9 is behind the end of an index of 2 blocks"]
+            ["the right neighbour 9 is past the end of an index of 2 blocks"]
         );
     }
 

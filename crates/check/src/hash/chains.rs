@@ -216,13 +216,13 @@ impl Walk<'_, '_> {
             let of_chain = |opaque: &Opaque| opaque.page_type() == LH_OVERFLOW_PAGE;
             let Some(opaque) = opaque.filter(of_chain) else {
                 let words =
-                    format!("{name} page in the chain of bucket {bucket}, behind block {before}");
+                    format!("{name} page in the chain of bucket {bucket}, after block {before}");
                 let draft = self.relation.draft(&HASH_CHAIN_BROKEN, next, words);
                 return self.out.add(draft.follows(self.relation.fork, before));
             };
             if opaque.bucket != bucket {
                 let words = format!(
-                    "a page of bucket {} is in the chain of bucket {bucket}, behind block {before}",
+                    "a page of bucket {} is in the chain of bucket {bucket}, after block {before}",
                     opaque.bucket
                 );
                 let draft = self.relation.draft(&HASH_CHAIN_BROKEN, next, words);
@@ -247,7 +247,7 @@ impl Walk<'_, '_> {
     /// Marks an overflow page as reached, or says why no chain can lead to this block.
     fn enter(&mut self, block: BlockNo) -> Result<(), &'static str> {
         if u64::from(block) >= self.relation.fork.blocks {
-            return Err("is behind the end of the index");
+            return Err("is past the end of the index");
         }
         let Use::Overflow(bit) = self.meta.use_of(block) else {
             return Err("is no overflow page by the meta page");

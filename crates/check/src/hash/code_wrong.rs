@@ -139,7 +139,7 @@ fn compare(
     }
     if elsewhere > 0 {
         let why = format!("{elsewhere} values stand in TOAST");
-        relation.not_checked(out, "hash codes of long values", &why, true);
+        relation.not_checked(out, "hash codes of TOASTed values", &why, true);
     }
     Ok(())
 }

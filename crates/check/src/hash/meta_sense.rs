@@ -146,7 +146,7 @@ fn spares(meta: Meta<'_>) -> Option<Fault> {
         let at = 52 + phase as usize * 4;
         let word = format!("hashm_spares[{phase}] {count}");
         if phase > meta.ovflpoint() && count != 0 {
-            return Some(fault(at, 4, format!("{word} is behind hashm_ovflpoint")));
+            return Some(fault(at, 4, format!("{word} is past hashm_ovflpoint")));
         }
         if phase <= meta.ovflpoint() && count < before {
             let words = format!("{word} is less than the {before} of the phase before");
@@ -156,7 +156,7 @@ fn spares(meta: Meta<'_>) -> Option<Fault> {
     }
     let (free, pages) = (meta.firstfree(), meta.overflow_pages());
     (free > pages).then(|| {
-        let words = format!("hashm_firstfree {free} is behind all {pages} overflow pages");
+        let words = format!("hashm_firstfree {free} is past all {pages} overflow pages");
         fault(40, 4, words)
     })
 }
@@ -176,7 +176,7 @@ fn bitmaps(meta: Meta<'_>) -> Option<Fault> {
         let at = 444 + index as usize * 4;
         let word = format!("hashm_mapp[{index}] {block}");
         if index >= maps {
-            return (block != 0).then(|| fault(at, 4, format!("{word} is behind hashm_nmaps")));
+            return (block != 0).then(|| fault(at, 4, format!("{word} is past hashm_nmaps")));
         }
         // Each bitmap stands at the first bit of its own range.
         let own = meta.block_of_bit(index.checked_mul(bits)?)?;
@@ -252,8 +252,8 @@ mod tests {
                 2,
                 "hashm_ovflpoint 2 is not 1, that of 1 as last bucket",
             ),
-            (60, 1, "hashm_spares[2] 1 is behind hashm_ovflpoint"),
-            (40, 2, "hashm_firstfree 2 is behind all 1 overflow pages"),
+            (60, 1, "hashm_spares[2] 1 is past hashm_ovflpoint"),
+            (40, 2, "hashm_firstfree 2 is past all 1 overflow pages"),
             (444, 2, "hashm_mapp[0] 2 is not 3, the first page it maps"),
             (56, 2, "5 blocks are described and the file has 4"),
         ];

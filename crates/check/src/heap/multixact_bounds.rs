@@ -68,7 +68,7 @@ fn multixact(tuple: HeapTuple<'_>) -> MultiXactId {
 fn judge(stored: StoredTuple<'_>, limits: &Limits, relation: &Relation) -> Option<Draft> {
     let (multi, minimum) = (multixact(stored.tuple), relation.relminmxid);
     if multi.0 == 0 {
-        let message = "xmax is marked as a multixact and is 0, which is none".into();
+        let message = "xmax is marked as a multixact and is 0, which is not a valid number".into();
         let counts = !stored.tuple.has(HEAP_XMAX_INVALID);
         return counts.then(|| stored.draft(&MULTIXACT_BEFORE_MINIMUM, message, XMAX));
     }
@@ -144,7 +144,7 @@ mod tests {
         let expected = [
             "3 multixact-in-the-future: multixact 20 is not before the next multixact 20",
             "4 multixact-before-minimum: multixact 4 is before relminmxid 5",
-            "5 multixact-before-minimum: xmax is marked as a multixact and is 0, which is none",
+            "5 multixact-before-minimum: xmax is marked as a multixact and is 0, which is not a valid number",
             "8 multixact-before-minimum: multixact 4000000000 is before relminmxid 5",
         ];
         assert_eq!(Trial::table().told(&MultixactBounds, &page), expected);

@@ -30,7 +30,7 @@ impl PageCheck for ItemBeyondPage {
                 continue;
             };
             let (start, end) = (item.start, item.end);
-            let message = format!("item from {start} to {end} ends behind pd_special {special}");
+            let message = format!("item from {start} to {end} ends after pd_special {special}");
             let bytes = pointer_bytes(number);
             let draft = Draft::new(&ITEM_BEYOND_PAGE, message).item(number);
             let draft = draft.bytes(bytes.start, bytes.end);
@@ -56,13 +56,13 @@ mod tests {
             .line_pointer(LinePointer::new(8160, LpFlags::Unused, 40))
             .finish(0);
         let told = Trial::table().told(&ItemBeyondPage, &page);
-        let expected = "2 item-beyond-page: item from 8160 to 8200 ends behind pd_special 8192";
+        let expected = "2 item-beyond-page: item from 8160 to 8200 ends after pd_special 8192";
         assert_eq!(told, [expected]);
         let page = PageBuilder::new(8192, &[0; 16])
             .line_pointer(LinePointer::new(8160, LpFlags::Dead, 24))
             .finish(0);
         let told = Trial::index(AccessMethod::Btree).told(&ItemBeyondPage, &page);
-        let expected = "1 item-beyond-page: item from 8160 to 8184 ends behind pd_special 8176";
+        let expected = "1 item-beyond-page: item from 8160 to 8184 ends after pd_special 8176";
         assert_eq!(told, [expected]);
     }
 }

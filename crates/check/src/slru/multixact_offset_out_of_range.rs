@@ -170,7 +170,7 @@ impl Order {
         let (multi, offset) = current;
         let (next, its) = after;
         let behind = match self.before {
-            Some((multi, offset)) => format!("behind {offset} of multixact {multi}, "),
+            Some((multi, offset)) => format!("after {offset} of multixact {multi}, "),
             None => String::new(),
         };
         self.tell(
@@ -237,7 +237,7 @@ mod tests {
         assert_eq!(
             told(&[1, 3, 700, 9], 12),
             [
-                "the members of multixact 3 begin at 700, behind 3 of multixact 2, before 9 of multixact 4"
+                "the members of multixact 3 begin at 700, after 3 of multixact 2, before 9 of multixact 4"
             ]
         );
         assert_eq!(

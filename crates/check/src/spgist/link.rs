@@ -71,7 +71,7 @@ impl PageCheck for SpgistLink {
 fn fault(to: Tid, cx: &PageCx<'_>) -> Option<String> {
     if u64::from(to.block) >= cx.fork.blocks {
         return Some(format!(
-            "{to}, behind the end of an index of {} blocks",
+            "{to}, past the end of an index of {} blocks",
             cx.fork.blocks
         ));
     }
@@ -85,7 +85,7 @@ fn cached(meta: SpgistPage<'_>, cx: &PageCx<'_>, out: &mut Findings) {
             continue;
         }
         let why = if beyond {
-            format!("behind the end of an index of {} blocks", cx.fork.blocks)
+            format!("past the end of an index of {} blocks", cx.fork.blocks)
         } else {
             "one of the fixed pages".into()
         };
@@ -132,7 +132,7 @@ mod tests {
         );
         assert_eq!(
             said(0, &inner(5, 1), 3),
-            ["node 1 leads to (5,1), behind the end of an index of 5 blocks"]
+            ["node 1 leads to (5,1), past the end of an index of 5 blocks"]
         );
         assert_eq!(
             said(0, &inner(1, 1), 3),
@@ -165,7 +165,7 @@ mod tests {
             trial.messages(&SpgistLink, 0),
             [
                 "last-used page 2 is block 1, one of the fixed pages",
-                "last-used page 3 is block 4000, behind the end of an index of 5 blocks"
+                "last-used page 3 is block 4000, past the end of an index of 5 blocks"
             ]
         );
     }

@@ -186,7 +186,7 @@ fn inner_fault(
     if said == 0 || count != said || !nodes.rest().is_empty() {
         let rest = nodes.rest().len();
         return Some(format!(
-            "{said} nodes are said, {count} are there, {rest} bytes are left"
+            "{said} nodes by its header, {count} are there, {rest} bytes are left"
         ));
     }
     if labelled != 0 && labelled != count {
@@ -309,7 +309,7 @@ mod tests {
         put_u16(&mut tuple, 0, 1 << 3);
         assert_eq!(
             said(0, &tuple),
-            ["1 spgist-tuple: 1 nodes are said, 1 are there, 16 bytes are left"]
+            ["1 spgist-tuple: 1 nodes by its header, 1 are there, 16 bytes are left"]
         );
     }
 }

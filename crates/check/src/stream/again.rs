@@ -194,7 +194,7 @@ mod tests {
             sums: PageSums::On,
             suspects_max: 10,
         });
-        let mut passed = StreamedBackup::new("test", &std::env::temp_dir()).expect("a folder");
+        let mut passed = StreamedBackup::new("test", &std::env::temp_dir()).expect("a directory");
         passed.add_gone(PATH, 8192);
         passed.keep_page(PATH, 0, &[0xEE; 8192]);
         flight.suspects.push(Suspect {

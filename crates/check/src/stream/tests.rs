@@ -94,7 +94,7 @@ fn flight() -> StreamCheck {
 }
 
 fn nothing() -> StreamedBackup {
-    StreamedBackup::new("test", &std::env::temp_dir()).expect("a folder")
+    StreamedBackup::new("test", &std::env::temp_dir()).expect("a directory")
 }
 
 fn crc(_: &str) -> Option<Algorithm> {
@@ -188,11 +188,7 @@ fn an_interruption_is_heard_inside_a_file() {
     assert_eq!(watched, Ok(()));
     let read = stream.into_archives().read;
     assert!(read < 2 << 20, "{read} bytes were read");
-    assert_eq!(
-        passed.len("base/5/20001"),
-        Ok(1 << 20),
-        "what was looked at"
-    );
+    assert_eq!(passed.len("base/5/20001"), Ok(1 << 20), "what was examined");
     assert!(!flight.is_whole && flight.sums.is_empty());
     let gaps: Vec<&str> = flight.not_checked.iter().map(|gap| &*gap.what).collect();
     assert_eq!(gaps, ["base/5/20001"]);
@@ -326,7 +322,11 @@ fn what_failed_on_its_way_leaves_the_document_incomplete() {
     assert!(document.coverage.is_balanced(), "{:?}", document.coverage);
     let told = internal(&document.coverage.not_checked);
     let whats: Vec<&str> = told.iter().map(|gap| &*gap.what).collect();
-    assert_eq!(whats, ["internal: block 3 of base/5/16384"], "told once");
+    assert_eq!(
+        whats,
+        ["internal: block 3 of base/5/16384"],
+        "reported once"
+    );
     assert_eq!(document.coverage.bytes_skipped, 8192);
     let found = document.findings.iter();
     let found: Vec<_> = found.map(|own| (&*own.rule, own.place.block)).collect();

@@ -241,7 +241,7 @@ impl Values<'_, '_> {
             ),
             Fault::Doubled { number } => (
                 &TOAST_VALUE_INCOMPLETE,
-                format!("chunk {number} of value {value} is doubled in {name}"),
+                format!("chunk {number} of value {value} is a duplicate in {name}"),
             ),
             Fault::TooMany { number, expected } => {
                 let words = format!(

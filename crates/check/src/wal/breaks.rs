@@ -91,7 +91,7 @@ pub(crate) fn in_recovery(cluster: &Cluster) -> Option<Break> {
         (StartKind::Crash, Stop::GoesOn { page }) => (
             Severity::Warning,
             format!(
-                "recovery stops there, and sound WAL lies behind it from {page} on: after a crash of the whole machine it may be what was never promised, otherwise transactions are lost"
+                "recovery stops there, and sound WAL lies after it from {page} on: after a crash of the whole machine it may be what was never promised, otherwise transactions are lost"
             ),
         ),
         (StartKind::Archive, _) if end.record < control.min_recovery_point => {

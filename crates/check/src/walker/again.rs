@@ -232,7 +232,7 @@ pub(super) fn tell_unseen(suspects: usize, books: &mut RunLedger) {
     if suspects > 0 {
         let gap = NotChecked {
             what: format!("{suspects} pages in which something seemed wrong"),
-            why: "they could not be looked at again".into(),
+            why: "they could not be examined again".into(),
             inherent: false,
         };
         books.stays_open(None, gap);

@@ -44,7 +44,7 @@ pub(crate) fn write(
     if cluster.is_running() {
         books.not_checked(beside_a_server(options.level));
     } else if cluster.needs_recovery() && options.level >= Level::Structure {
-        let what = "pages, maps, catalogs, status files and relation files against each other";
+        let what = "pages, maps, catalogs, SLRU files and relation files against each other";
         books.not_checked(NotChecked {
             what: what.into(),
             why: RECOVERY_IS_DUE.into(),
@@ -106,7 +106,7 @@ fn unchanged_since(since: &SinceSummary, level: Level) -> Vec<NotChecked> {
     }
     if since.findings_carried > 0 {
         let what = format!("{} findings of an earlier run", since.findings_carried);
-        entries.push(entry(what, "they are told as they were known: only a run without --since, at their level and of the stopped cluster, looks for all of them"));
+        entries.push(entry(what, "they are reported as they were known: only a run without --since, at their level and of the stopped cluster, looks for all of them"));
     }
     if level > Level::Pages {
         let what = "the pages of relations against each other";
@@ -125,7 +125,7 @@ fn beside_a_server(level: Level) -> NotChecked {
     };
     NotChecked {
         what: what.into(),
-        why: "a server is at work and writes them apart from each other: a base backup or the stopped cluster tells".into(),
+        why: "a server is running and writes them apart from each other: a base backup or the stopped cluster tells".into(),
         inherent: true,
     }
 }
@@ -139,15 +139,15 @@ fn beyond(level: Level, main_bytes: u64) -> Vec<NotChecked> {
     };
     let mut entries = Vec::new();
     if level < Level::Structure {
-        let what = "rows, line pointers, index pages, order and links inside indexes, status files, catalogs against files";
-        let why = "level structure looks at them; it reads no more, and takes about twice the time from memory";
+        let what = "rows, line pointers, index pages, order and links inside indexes, SLRU files, catalogs against files";
+        let why = "level structure examines them; it reads no more, and takes about twice the time from memory";
         entries.push(entry(what, why.into()));
     }
     if level < Level::Full {
-        let what = "rows against index entries, long values against their pointers, values that do not decode, unique keys, references of catalogs, write-ahead log from before the last checkpoint";
+        let what = "rows against index entries, TOASTed values against their pointers, values that do not decode, unique keys, references of catalogs, write-ahead log from before the last checkpoint";
         let bytes = bytes_for_people(main_bytes);
         let why = format!(
-            "level full looks at them; it reads tables and indexes, {bytes} here, two to four times"
+            "level full examines them; it reads tables and indexes, {bytes} here, two to four times"
         );
         entries.push(entry(what, why));
     }
@@ -194,6 +194,7 @@ pub(crate) fn assemble(
         (false, false) => Verdict::Healthy,
     };
     CheckDocument {
+        measured: None,
         schema: "pgclinic.check/1".into(),
         tool: Tool::this(),
         target,

@@ -49,7 +49,7 @@ pub(crate) fn jobs_of<'a>(
             continue;
         }
         if files.segments.is_empty() {
-            let why = "it is a link, a folder or something else that is no regular file; it is not followed";
+            let why = "it is a link, a directory or something else that is no regular file; it is not followed";
             books.not_checked(NotChecked {
                 what: files.path(0),
                 why: why.into(),

@@ -44,7 +44,7 @@ use pgclinic_cluster::{
 use pgclinic_format::{ColumnLayout, Fork};
 use pgclinic_model::document::{CheckDocument, Kind, Level, NotChecked, Place};
 use pgclinic_model::{Progress, Rule, Selection};
-use pgclinic_scan::{Panicked, guarded};
+use pgclinic_scan::{Companion, DatabaseCompanion, Panicked, guarded};
 use pgclinic_spill::{MemoryPlan, Part};
 
 use crate::check::ForkCx;
@@ -116,10 +116,21 @@ pub fn check_cluster(
 
 /// The same from where the course begins, with a state of it kept from time to time.
 pub fn check_cluster_on(
+    course: ResumableRun<'_>,
+    cluster: &Cluster,
+    options: &CheckOptions,
+    progress: &dyn Progress,
+) -> CheckDocument {
+    check_cluster_with(course, cluster, options, progress, None)
+}
+
+/// The same, and hands every page to a companion as well.
+pub fn check_cluster_with(
     mut course: ResumableRun<'_>,
     cluster: &Cluster,
     options: &CheckOptions,
     progress: &dyn Progress,
+    companion: Option<&dyn DatabaseCompanion>,
 ) -> CheckDocument {
     let mut books = course.books();
     // What was made since the last checkpoint has its names and columns in the WAL.
@@ -154,15 +165,26 @@ pub fn check_cluster_on(
             if progress.is_interrupted() {
                 continue;
             }
-            left.remove(&catalog.database);
-            check_database(
-                clusters,
-                &catalog,
-                options,
-                progress,
-                &mut course,
-                &mut books,
-            );
+            let database = catalog.database;
+            left.remove(&database);
+            let mut check = |companion: Option<&dyn Companion>| {
+                check_database(
+                    clusters,
+                    &catalog,
+                    options,
+                    (progress, companion),
+                    &mut course,
+                    &mut books,
+                );
+            };
+            match companion {
+                None => check(None),
+                Some(companion) => {
+                    let is_plain = clusters.recovered.is_none() && options.level > Level::Pages;
+                    let catalog = Some(&catalog).filter(|_| is_plain);
+                    companion.database(database, catalog, &mut |pages| check(Some(pages)));
+                }
+            }
         }
     }
     left.values().for_each(|bytes| books.skip(*bytes));
@@ -284,11 +306,16 @@ fn check_database(
     clusters: Clusters<'_>,
     catalog: &Catalog,
     options: &CheckOptions,
-    progress: &dyn Progress,
+    (progress, companion): (&dyn Progress, Option<&dyn Companion>),
     course: &mut ResumableRun<'_>,
     books: &mut RunLedger,
 ) {
     let cluster = clusters.cluster;
+    let reading = pass::Reading {
+        source: cluster.source().as_ref(),
+        progress,
+        companion,
+    };
     // What the run told that began with this database is told to nobody.
     let mut told_before = RunLedger::new();
     let is_begun = course.is_begun(catalog.database);
@@ -318,7 +345,7 @@ fn check_database(
             jobs.iter().for_each(|job| books.skip(job.files.bytes()));
             continue;
         }
-        check_relations(catalog, &jobs, cluster, options, progress, books);
+        check_relations(catalog, &jobs, cluster, options, reading, books);
         if !progress.is_interrupted() {
             course.round_is_done(catalog, &jobs, books);
         }
@@ -414,32 +441,31 @@ fn check_relations(
     jobs: &[ForkCx<'_>],
     cluster: &Cluster,
     options: &CheckOptions,
-    progress: &dyn Progress,
+    reading: pass::Reading<'_>,
     books: &mut RunLedger,
 ) {
     let budget = options.memory.part(Part::Comparisons);
     let _catalog = budget.take(bytes_of(catalog));
     if !books.is_foreseen {
-        progress.expect(pass::bytes(jobs, books));
+        reading.progress.expect(pass::bytes(jobs, books));
     }
     let records = pass::run(
         jobs,
-        cluster.source().as_ref(),
+        reading,
         system_identifier(cluster),
         options,
         &options.memory.part(Part::LeafSummaries),
-        progress,
         books,
     );
     if options.since.is_none() {
         let neighbours = DatabaseRelations::new(jobs, records).without(&OutOfReach::of(cluster));
         relations::run(
             (&neighbours, catalog),
-            cluster.source().as_ref(),
+            reading.source,
             system_identifier(cluster),
             options,
             &budget,
-            progress,
+            reading.progress,
             books,
         );
     }

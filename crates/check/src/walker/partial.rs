@@ -45,8 +45,7 @@ pub(super) fn forgive(cluster: &Cluster, draft: &mut Draft) {
 pub(super) fn tell(cluster: &Cluster, books: &mut RunLedger) {
     if cluster.is_partial() {
         books.not_checked(NotChecked {
-            what: "pages, maps, catalogs, status files and relation files against each other"
-                .into(),
+            what: "pages, maps, catalogs, SLRU files and relation files against each other".into(),
             why: "not all of the files are there: what is missed may be in the part that is not"
                 .into(),
             inherent: false,
@@ -67,7 +66,7 @@ pub fn account_for_remains(
     books.troubles(troubles);
     books.not_checked(NotChecked {
         what: "everything that is there".into(),
-        why: "nothing in front of the cut tells the version of PostgreSQL: neither PG_VERSION nor the control file, a database or WAL".into(),
+        why: "nothing in front of the truncation tells the version of PostgreSQL: neither PG_VERSION nor the control file, a database or WAL".into(),
         inherent: false,
     });
     let target = Target {

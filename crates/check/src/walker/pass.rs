@@ -10,8 +10,8 @@ use pgclinic_format::{BlockNo, Fork, Oid, Page};
 use pgclinic_model::Progress;
 use pgclinic_model::document::{CheckDocument, NotChecked, Target};
 use pgclinic_scan::{
-    Consumer, Cursor, Fault, FaultKind, ForkTask, InternalFault, LegOf, Scan, Unit, UnitEnd,
-    UnitSize, WINDOW_BYTES, Window, Writes, lease_of_windows,
+    Companion, Consumer, Cursor, Fault, FaultKind, ForkTask, InternalFault, LegOf, Scan, Unit,
+    UnitEnd, UnitSize, WINDOW_BYTES, Window, Writes, lease_of_windows,
 };
 use pgclinic_source::Source;
 use pgclinic_spill::{Budget, Part};
@@ -42,26 +42,45 @@ fn task<'a>((number, job): (usize, &'a ForkCx<'_>), books: &RunLedger) -> ForkTa
     ForkTask::after(number, job.files, job.build, &done)
 }
 
+/// Where a pass reads, and who hears of it.
+#[derive(Clone, Copy)]
+pub(crate) struct Reading<'a> {
+    pub(crate) source: &'a dyn Source,
+    pub(crate) progress: &'a dyn Progress,
+    /// Who is handed the pages as well.
+    pub(crate) companion: Option<&'a dyn Companion>,
+}
+
+impl<'a> Reading<'a> {
+    /// For the checks alone.
+    pub(crate) fn alone(source: &'a dyn Source, progress: &'a dyn Progress) -> Self {
+        Reading {
+            source,
+            progress,
+            companion: None,
+        }
+    }
+}
+
 /// Examines every page of every job, and gives what the comparisons of relations ask for.
 pub(crate) fn run(
     jobs: &[ForkCx<'_>],
-    source: &dyn Source,
+    reading: Reading<'_>,
     system_identifier: u64,
     options: &CheckOptions,
     budget: &Budget,
-    progress: &dyn Progress,
     books: &mut RunLedger,
 ) -> PassRecords {
     let is_running = jobs.iter().any(|fork| fork.is_running());
     let scan = Scan {
-        source,
+        source: reading.source,
         forks: jobs
             .iter()
             .enumerate()
             .map(|job| task(job, books))
             .collect(),
         threads: options.threads,
-        progress,
+        progress: reading.progress,
         writes: if is_running {
             Writes::Server
         } else {
@@ -79,7 +98,7 @@ pub(crate) fn run(
         merged: Mutex::new((&mut *books, PassRecords::default())),
     };
     let _windows = lease_of_windows(&options.memory, options.threads);
-    let report = scan.run(&pass);
+    let report = scan.run_with(&pass, reading.companion);
     let merged = pass.merged.into_inner();
     let (_, mut records) = merged.unwrap_or_else(PoisonError::into_inner);
     let coverage = &mut books.coverage;
@@ -447,7 +466,8 @@ pub fn check_file(
     }
     let budget = options.memory.part(Part::LeafSummaries);
     progress.expect(bytes(forks, &books));
-    run(forks, source, 0, options, &budget, progress, &mut books);
+    let reading = Reading::alone(source, progress);
+    run(forks, reading, 0, options, &budget, &mut books);
     books.settle_damage(forks);
     books.interrupted = progress.is_interrupted();
     document::assemble(target, false, options, books)

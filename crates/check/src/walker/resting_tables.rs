@@ -39,8 +39,10 @@ pub(super) struct RestingTables {
     position: ViewPosition,
     /// What is wrong, with the table of each finding.
     found: BTreeMap<String, (Family, Finding)>,
-    /// What the checks themselves left out.
+    /// What the checks left out by nature, and what hindered the look as a whole.
     left_out: Vec<NotChecked>,
+    /// What the checks left out though it may come with a newer view.
+    open: BTreeMap<(String, String), (Family, NotChecked)>,
     /// Tables that were compared, and those that wait for a checkpoint.
     pub(super) compared: u64,
     pub(super) changed: u64,
@@ -56,12 +58,14 @@ pub(super) struct RestingLook<'a> {
 
 impl RestingTables {
     pub(super) fn are_sound(&self) -> bool {
-        self.found.is_empty()
+        self.found.is_empty() && self.open.is_empty()
     }
 
     /// Those that need a second look.
     pub(super) fn suspicious(&self) -> BTreeSet<Family> {
-        self.found.values().map(|(family, _)| *family).collect()
+        let found = self.found.values().map(|(family, _)| *family);
+        let open = self.open.values().map(|(family, _)| *family);
+        found.chain(open).collect()
     }
 
     /// Keeps what the second look found as well. False where a checkpoint came between the two, so that nothing tells
@@ -74,6 +78,11 @@ impl RestingTables {
             let before = self.found.get(&id);
             if before.is_some_and(|(_, before)| before.message == finding.message) {
                 books.findings.keep(finding);
+            }
+        }
+        for (entry, (_, gap)) in second.open {
+            if self.open.contains_key(&entry) {
+                books.stays_open(None, gap);
             }
         }
         true
@@ -107,6 +116,7 @@ impl RestingLook<'_> {
             position: fresh.position(),
             found: BTreeMap::new(),
             left_out: Vec::new(),
+            open: BTreeMap::new(),
             compared: 0,
             changed: 0,
         };
@@ -171,11 +181,10 @@ impl RestingLook<'_> {
         self.progress.expect(pass::bytes(&jobs, &counted_already));
         let records = pass::run(
             &jobs,
-            view.source().as_ref(),
+            pass::Reading::alone(view.source().as_ref(), self.progress),
             system_identifier(view),
             self.options,
             &self.options.memory.part(Part::LeafSummaries),
-            self.progress,
             &mut counted_already,
         );
         let relations = DatabaseRelations::new(&jobs, records);
@@ -227,7 +236,14 @@ impl RestingTables {
             let finding = draft.finish(&file_place("", Kind::File), system_identifier);
             self.found.insert(finding.id.clone(), (family, finding));
         }
-        self.left_out.append(&mut out.not_checked);
+        for gap in out.not_checked.drain(..) {
+            if gap.inherent {
+                self.left_out.push(gap);
+            } else {
+                let entry = (gap.what.clone(), gap.why.clone());
+                self.open.insert(entry, (family, gap));
+            }
+        }
     }
 }
 

@@ -223,7 +223,7 @@ impl RunLedger {
         }
         let what = "what pages that have not changed say of transactions, maps, catalogs and other relations";
         let why = if cluster.is_running() {
-            "a server was at work on the files"
+            "a server was running on the files"
         } else {
             "the cluster needed recovery"
         };

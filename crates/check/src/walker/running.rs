@@ -329,11 +329,10 @@ impl Run<'_> {
         self.progress.expect(pass::bytes(jobs, &self.books));
         let records = pass::run(
             jobs,
-            view.source().as_ref(),
+            pass::Reading::alone(view.source().as_ref(), self.progress),
             system_identifier(view),
             options,
             &budget,
-            self.progress,
             &mut self.books,
         );
         if options.since.is_none() && options.selection.blocks.is_none() {

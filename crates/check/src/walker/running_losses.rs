@@ -153,11 +153,10 @@ impl SuspiciousTables {
         let mut told_already = RunLedger::new();
         let records = pass::run(
             &jobs,
-            source,
+            pass::Reading::alone(source, &quiet),
             sender,
             options,
             &options.memory.part(Part::LeafSummaries),
-            &quiet,
             &mut told_already,
         );
         let coverage = &told_already.coverage;

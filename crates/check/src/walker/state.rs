@@ -110,7 +110,7 @@ impl<'a> ResumableRun<'a> {
         }
         then.fits_files_of(now)?;
         if let Some(why) = then.is_of_other_files(cluster) {
-            return Err(format!("{why}: begin anew"));
+            return Err(format!("{why}: begin again"));
         }
         if then.complete {
             return Err(
@@ -277,8 +277,8 @@ impl RunState {
         match (self.running, now.running) {
             (false, false) => self.has_stood_still(now),
             (true, true) => self.goes_on_beside(now),
-            (true, false) => Err("the state is of a run beside a server at work, and none is at work now: begin anew".into()),
-            (false, true) => Err("the state is of a stopped cluster, and a server is at work on it now: begin anew".into()),
+            (true, false) => Err("the state is of a run beside a running server, and none is running now: begin again".into()),
+            (false, true) => Err("the state is of a stopped cluster, and a server is running on it now: begin again".into()),
         }
     }
 
@@ -286,7 +286,7 @@ impl RunState {
         if self.checkpoint == now.checkpoint {
             return Ok(());
         }
-        let what = "a server has been at work in between: begin anew";
+        let what = "a server has been running in between: begin again";
         Err(format!(
             "the state is of the cluster at checkpoint {}, and it is at {} now: {what}",
             self.checkpoint, now.checkpoint
@@ -297,11 +297,11 @@ impl RunState {
     /// which each page was looked at at a moment of its own.
     fn goes_on_beside(&self, now: &RunState) -> Result<(), String> {
         let (Some(then), Some(now)) = (&self.begin, &now.begin) else {
-            return Err("where the WAL is cannot be told: begin anew".into());
+            return Err("where the WAL is cannot be determined: begin again".into());
         };
         if then.timeline != now.timeline {
             return Err(format!(
-                "the state is of timeline {}, and the cluster is on {} now: begin anew",
+                "the state is of timeline {}, and the cluster is on {} now: begin again",
                 then.timeline, now.timeline
             ));
         }

@@ -53,7 +53,7 @@ impl Source for Changing {
         }
         let broken = |kind, why| Err(SourceError::new(path, kind, why));
         match self.fate {
-            Fate::Vanishes => broken(SourceErrorKind::NotFound, "no such file or folder"),
+            Fate::Vanishes => broken(SourceErrorKind::NotFound, "no such file or directory"),
             Fate::Fails => broken(SourceErrorKind::Io, "input/output error"),
             Fate::EndsAt(end) => {
                 let left = end.saturating_sub(offset);
@@ -72,7 +72,7 @@ fn check(source: Arc<dyn Source>) -> CheckDocument {
 fn seeded() -> (std::path::PathBuf, String, u64) {
     let installation = all_majors().pop().expect("the newest");
     let pgdata = seed(&installation, Checksums::On).pgdata;
-    let source = Arc::new(DataDirectory::open(&pgdata).expect("a folder"));
+    let source = Arc::new(DataDirectory::open(&pgdata).expect("a directory"));
     let cluster = Cluster::open(Arc::clone(&source) as Arc<dyn Source>).expect("a cluster");
     let clinic = cluster.databases.values();
     let mut clinic = clinic.filter(|database| database.name.as_deref() == Some("clinic"));
@@ -100,7 +100,7 @@ fn what_cannot_be_read_any_more_is_told() {
         (Fate::EndsAt(len - 1), page),
     ];
     for (fate, missing) in table {
-        let below = DataDirectory::open(&pgdata).expect("a folder");
+        let below = DataDirectory::open(&pgdata).expect("a directory");
         let path = path.clone();
         let document = check(Arc::new(Changing {
             below,
@@ -177,7 +177,7 @@ fn hurt(pgdata: &Path, path: &str) -> Arc<dyn Source> {
 
 fn failing(pgdata: &Path, path: &str, fate: Fate) -> Arc<dyn Source> {
     Arc::new(Changing {
-        below: DataDirectory::open(pgdata).expect("a folder"),
+        below: DataDirectory::open(pgdata).expect("a directory"),
         path: path.to_owned(),
         fate,
     })

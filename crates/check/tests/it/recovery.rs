@@ -68,7 +68,7 @@ fn a_record_is_given_up(major: u16) {
     let tail = value(&mut session, tail);
     server.kill();
     std::fs::remove_file(first.pgdata.join("pg_wal").join(tail)).expect("the last segment");
-    assert_eq!(complaints(&first.pgdata), [], "{major}, cut");
+    assert_eq!(complaints(&first.pgdata), [], "{major}, truncated");
     let cut = open(&first.pgdata);
     let given_up = cut.replay().expect("it needs recovery").end.record;
     let follower = copy_of(&Seeded {
@@ -173,7 +173,7 @@ fn files_that_nobody_will_read_again() {
     let loose = value(&mut session, "SELECT pg_relation_filepath('public.loose')");
     server.kill();
     let half = copy.pgdata.join(half);
-    for (at, entry) in std::fs::read_dir(&half).expect("a folder").enumerate() {
+    for (at, entry) in std::fs::read_dir(&half).expect("a directory").enumerate() {
         let path = entry.expect("an entry").path();
         if at % 2 == 0 {
             std::fs::remove_file(path).expect("a file");
@@ -185,7 +185,7 @@ fn files_that_nobody_will_read_again() {
         std::fs::write(path, [0xA5; 3 * 8192 + 100]).expect("a file");
     }
     assert_eq!(complaints(&copy.pgdata), []);
-    std::fs::remove_dir_all(&half).expect("a folder");
+    std::fs::remove_dir_all(&half).expect("a directory");
     assert_eq!(complaints(&copy.pgdata), []);
 }
 

@@ -82,7 +82,7 @@ fn check_reading(
     reader: fn(usize, u64, &mut [u8]),
 ) -> CheckDocument {
     let source = Meanwhile {
-        below: DataDirectory::open_beside_a_server(pgdata).expect("a folder"),
+        below: DataDirectory::open_beside_a_server(pgdata).expect("a directory"),
         path: path.to_owned(),
         deed: Mutex::new(Some(deed)),
         reader,

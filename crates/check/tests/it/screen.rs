@@ -148,14 +148,14 @@ fn forks_of(cluster: &Cluster, database: u32) -> Vec<ForkFiles> {
         .iter()
         .filter(|home| home.database == database);
     homes
-        .flat_map(|home| cluster.files(home).expect("a folder"))
+        .flat_map(|home| cluster.files(home).expect("a directory"))
         .collect()
 }
 
 fn the_screen_keeps_its_promise(major: u16, level: Level) {
     let installation = all_majors().into_iter().find(|one| one.major == major);
     let pgdata = seed(&installation.expect("a major"), Checksums::On).pgdata;
-    let source = Arc::new(DataDirectory::open(&pgdata).expect("a folder"));
+    let source = Arc::new(DataDirectory::open(&pgdata).expect("a directory"));
     let cluster = Cluster::open(source).expect("a cluster");
     let (mut rng, mut tally) = (Rng::with_seed(u64::from(major)), Tally::default());
     for database in std::iter::once(0).chain(cluster.databases.keys().copied()) {
@@ -185,8 +185,8 @@ fn the_screen_keeps_its_promise(major: u16, level: Level) {
         .map(|rule| rule.name)
         .filter(|name| !UNPROVOKED.contains(name))
         .collect();
-    assert!(silent.is_empty(), "no wound provoked these: {silent:?}");
-    assert!(tally.wounds > 20_000, "{} wounds", tally.wounds);
+    assert!(silent.is_empty(), "no injury provoked these: {silent:?}");
+    assert!(tally.wounds > 20_000, "{} injuries", tally.wounds);
     let of = |glance| tally.glances.get(&glance).copied().unwrap_or(0);
     assert!(
         of(FastPathVerdict::Plain) * 10 >= tally.wounds,

@@ -214,7 +214,7 @@ fn so_does_a_run_beside_a_server() {
     let file = writing.write(true).open(copy.pgdata.join(&path));
     let file = file.expect("a table's file");
     file.write_all_at(&[7; 64], 8192 + 6000).expect("hurt");
-    let source = DataDirectory::open_beside_a_server(&copy.pgdata).expect("a folder");
+    let source = DataDirectory::open_beside_a_server(&copy.pgdata).expect("a directory");
     let cluster = Cluster::open(OpenOptions::of(Arc::new(source)).running()).expect("a cluster");
     let whole = goes_on_from_each_state(&cluster, &options());
     let place = &whole.findings.first().expect("damage").place;
@@ -236,13 +236,13 @@ fn a_state_from_before_a_server_was_started_or_stopped_is_refused() {
     };
     let before = state_of(&stopped);
     let server = copy.start().expect("a server");
-    let source = DataDirectory::open_beside_a_server(&copy.pgdata).expect("a folder");
+    let source = DataDirectory::open_beside_a_server(&copy.pgdata).expect("a directory");
     let running = Cluster::open(OpenOptions::of(Arc::new(source)).running()).expect("a cluster");
     let beside = state_of(&running);
     drop(server);
     for (state, cluster, says) in [
-        (before, &running, "a server is at work on it now"),
-        (beside, &stopped, "none is at work now"),
+        (before, &running, "a server is running on it now"),
+        (beside, &stopped, "none is running now"),
     ] {
         let refused = ResumableRun::resumed(cluster, &options(), None, state).map(drop);
         let why = refused.expect_err("refused");
@@ -263,7 +263,7 @@ fn a_state_from_before_a_server_was_started_or_stopped_is_refused() {
 fn so_does_a_run_over_a_base_backup() {
     let copy = copy_of(&seed(&server(15), Checksums::On));
     let server = copy.start_with(&as_primary()).expect("a server");
-    let scratch = Scratch::new(&run_as(), None).expect("a folder");
+    let scratch = Scratch::new(&run_as(), None).expect("a directory");
     let folder = scratch.path().join("backup");
     plain_backup(&copy, &server, &folder, &[]);
     drop(server);
@@ -313,7 +313,7 @@ fn a_state_of_something_else_is_refused() {
     assert!(refused(other, &options()).contains("a target that is a base-backup"));
     let mut older = state(first);
     older.checkpoint = "0/28".into();
-    assert!(refused(older, &options()).contains("begin anew"));
+    assert!(refused(older, &options()).contains("begin again"));
 }
 
 /// Copies of a cluster have its number and its checkpoint, and another version looked for other damage.

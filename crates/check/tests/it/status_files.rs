@@ -132,7 +132,7 @@ fn what_a_busy_server_leaves_is_right_and_each_loss_is_found() {
         [format!("multixact-member-out-of-range {members}")]
     );
     let folder = directory(pgdata);
-    let prepared = folder.list("pg_twophase").expect("a folder");
+    let prepared = folder.list("pg_twophase").expect("a directory");
     assert_eq!(prepared.len(), 2);
     for entry in prepared {
         let path = format!("pg_twophase/{}", entry.name);

@@ -19,7 +19,7 @@ use pgclinic_source::DataDirectory;
 use pgclinic_testkit::{TempCopy, all_majors, checked, copy_of, seed};
 
 fn check(pgdata: &Path) -> CheckDocument {
-    let source = Arc::new(DataDirectory::open(pgdata).expect("a folder"));
+    let source = Arc::new(DataDirectory::open(pgdata).expect("a directory"));
     let cluster = Cluster::open(source).expect("a cluster");
     checked(&cluster, Level::Full)
 }

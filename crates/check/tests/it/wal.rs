@@ -168,7 +168,7 @@ fn crashed(major: u16) -> TempCopy {
 fn page_of_fate(cluster: &Cluster, wanted: ReplayEffect) -> (String, u64) {
     let replay = cluster.replay().expect("it needs recovery");
     for home in &cluster.homes {
-        for files in cluster.files(home).expect("a folder") {
+        for files in cluster.files(home).expect("a directory") {
             let file = FileNumber {
                 tablespace: home.tablespace,
                 database: home.database,

@@ -118,7 +118,13 @@ pub(super) const ARTICLES: &[Article] = &[
     Article {
         title: "A talk on damage, and reports from conferences (credativ, 2025)",
         page: None,
-        sections: &[section("What was said where", "", "", "", Effect::Words)],
+        sections: &[section(
+            "What was reported where",
+            "",
+            "",
+            "",
+            Effect::Words,
+        )],
         errata: &[],
     },
 ];

@@ -2,7 +2,7 @@
 
 use super::{Article, Effect, section};
 
-const PREPARED: &str = "an arm of the experiment, once a folder with these options is there";
+const PREPARED: &str = "an arm of the experiment, once a directory with these options is there";
 
 pub(super) const ARTICLES: &[Article] = &[
     Article {

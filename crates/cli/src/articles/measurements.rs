@@ -100,7 +100,7 @@ pub(super) const ARTICLES: &[Article] = &[
             ),
         ],
         errata: &[
-            "the statements that create the two unique indexes have their names swapped: the one called unique_integer_key_idx is on unique_text_key, and the other way round; and the word INDEX stands behind the name.",
+            "the statements that create the two unique indexes have their names swapped: the one called unique_integer_key_idx is on unique_text_key, and the other way round; and the word INDEX stands after the name.",
         ],
     },
     Article {
@@ -152,7 +152,7 @@ pub(super) const ARTICLES: &[Article] = &[
         page: Some("toast.md"),
         sections: &[
             section(
-                "What is kept in the row, what outside, packed by which method",
+                "What is kept in the row, what outside, compressed by which method",
                 "pgclinic measure PGDATA --relation TABLE",
                 "pg_column_compression, row by row",
                 "values and bytes by column, place and method, equal to pg_column_compression and pg_column_size",
@@ -210,8 +210,8 @@ pub(super) const ARTICLES: &[Article] = &[
             section(
                 "Files of the directory format",
                 "pgclinic measure PGDATA",
-                "1,000,003 and 1,001,002, the folder and toc.dat among them",
-                "of 1,500 objects 1,501 and 1,502, the folder and toc.dat not among them",
+                "1,000,003 and 1,001,002, the directory and toc.dat among them",
+                "of 1,500 objects 1,501 and 1,502, the directory and toc.dat not among them",
                 Effect::Same,
             ),
         ],

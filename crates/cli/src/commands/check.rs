@@ -1,5 +1,7 @@
 //! `pgclinic check TARGET`: what is wrong in the files.
 
+mod with_measure;
+
 use std::mem::take;
 use std::num::NonZeroU64;
 use std::path::{Path, PathBuf};
@@ -23,7 +25,7 @@ use crate::args::{ChainArgs, LoadArgs, RunningArgs, SelectionArgs};
 use crate::asked_server::AskedServer;
 use crate::beside_a_server::{self, BesideAServer};
 use crate::collator::ServerCollator;
-use crate::commands::Command;
+use crate::commands::{Command, measure};
 use crate::env::Env;
 use crate::exit::{Exit, FailOnArgs, Failure, ResultClass};
 use crate::machine;
@@ -33,6 +35,7 @@ use crate::run_state::{self, StateFile};
 use crate::stream::{check_archives, check_server};
 use crate::target::{self, OpenTarget, Opening};
 use crate::undetected_server::{self, UndetectedServer, Watch};
+use with_measure::{Beside, check_and_measure, measure_as_well};
 
 /// How deep.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
@@ -116,6 +119,12 @@ struct Arguments {
     /// When the system does the work and the reads, beside those of other programs.
     #[arg(long, value_enum, value_name = "CLASS", default_value_t = IoPriority::Auto, help_heading = "Load")]
     io_priority: IoPriority,
+    /// Do this as well, from one read of the files
+    ///
+    /// The report then ends with the figures of `pgclinic measure`; in JSON they are `measured`. Beside
+    /// a running server they have a read of their own.
+    #[arg(long, value_enum, value_name = "WHAT", conflicts_with_all = ["since", "resume"])]
+    with: Option<Beside>,
     #[command(flatten)]
     running: RunningArgs,
     #[command(flatten)]
@@ -160,6 +169,9 @@ impl Command for Check {
         let level_is_asked = matches.value_source("level") == Some(ValueSource::CommandLine);
         let through_sql = level_is_asked && arguments.level != LevelName::Pages;
         let in_flight = named.as_ref().filter(|_| !through_sql);
+        if let Some(with) = arguments.with {
+            with.refuse_stream(in_flight)?;
+        }
         if let Some(mut document) = arguments.checked_in_flight(in_flight, world)? {
             document.elapsed_s = start.elapsed().as_secs_f64();
             refuse_empty_selection(&arguments, &document)?;
@@ -179,6 +191,9 @@ impl Command for Check {
         };
         let mut document = undetected_server::look(first, world, look)?;
         document.elapsed_s = start.elapsed().as_secs_f64();
+        if let Some(measured) = &mut document.measured {
+            measured.elapsed_s = document.elapsed_s;
+        }
         refuse_empty_selection(&arguments, &document)?;
         let exit = arguments.exit(&document);
         let exit = output.give(&Document::Check(document), exit, world);
@@ -193,11 +208,13 @@ impl Command for Check {
 impl Arguments {
     /// The exit code that the findings ask for.
     fn exit(&self, document: &CheckDocument) -> Exit {
-        let classes = ResultClass::of_check(document);
+        let mut classes = ResultClass::of_check(document);
+        let measured = document.measured.as_deref();
+        classes.extend(measured.and_then(measure::class_of));
         self.fail_on.exit(&classes, document.interrupted)
     }
 
-    /// One look at the target, with what is known of a server at work; and what turned out of one meanwhile.
+    /// One look at the target, with what is known of a running server; and what turned out of one meanwhile.
     fn look(
         &self,
         named: Option<&Target>,
@@ -206,6 +223,9 @@ impl Arguments {
         world: &mut Env<'_>,
     ) -> Result<(CheckDocument, Option<Option<UndetectedServer>>), Failure> {
         let (opened, unseen) = self.opened(named, unseen, world)?;
+        if let Some(with) = self.with {
+            with.refuse_target(&opened)?;
+        }
         let watch = match &opened {
             OpenTarget::Cluster(cluster) => Some(Watch::begin(cluster)),
             OpenTarget::File(_) | OpenTarget::TruncatedArchive(_) => None,
@@ -214,7 +234,21 @@ impl Arguments {
         self.let_it_go_first(&opened, world);
         let (options, anew) = self.since(&opened, options_of(self, &world.temp_folder), world)?;
         let bar = Bar::of_bytes(&self.output, world.terminal, &world.interrupted);
-        let done = checked(&opened, &options, world, (server, course), &bar);
+        let mut done = checked(
+            &opened,
+            &options,
+            world,
+            (server, course),
+            (self.with, &bar),
+        );
+        if let (Ok(document), Some(Beside::Measure), OpenTarget::Cluster(cluster)) =
+            (&mut done, self.with, &opened)
+            && cluster.is_running()
+        {
+            let opening = self.opening(named, unseen, world).reading_again();
+            let cluster = target::open_cluster(&self.target, opening)?;
+            measure_as_well(document, &cluster, &options, &bar);
+        }
         bar.finish();
         let mut document = done?;
         let gap = unseen.map(UndetectedServer::gap);
@@ -229,18 +263,26 @@ impl Arguments {
         Ok((document, news.map(Some)))
     }
 
-    /// The target; and what is known of a server at work on it that cannot be seen.
+    fn opening<'a>(
+        &'a self,
+        named: Option<&'a Target>,
+        unseen: Option<UndetectedServer>,
+        world: &'a Env<'_>,
+    ) -> Opening<'a> {
+        Opening::new(world, Some(&self.load))
+            .with_chain(&self.chain)
+            .of_server(named)
+            .with_unseen(unseen)
+    }
+
+    /// The target; and what is known of a running server on it that cannot be seen.
     fn opened(
         &self,
         named: Option<&Target>,
         unseen: Option<UndetectedServer>,
         world: &Env<'_>,
     ) -> Result<(OpenTarget, Option<UndetectedServer>), Failure> {
-        let opening = Opening::new(world, Some(&self.load))
-            .with_chain(&self.chain)
-            .of_server(named)
-            .with_unseen(unseen)
-            .beside_a_server();
+        let opening = self.opening(named, unseen, world).beside_a_server();
         let mut opened = target::open(&self.target, opening)?;
         let unseen = match &opened {
             OpenTarget::Cluster(cluster) => opening.unseen_beside(cluster, &self.target),
@@ -261,7 +303,7 @@ impl Arguments {
         Ok((opened, unseen))
     }
 
-    /// The server that was named, where one is at work.
+    /// The server that was named, where one is running.
     fn asked_server(
         &self,
         opened: &OpenTarget,
@@ -283,13 +325,13 @@ impl Arguments {
                 Ok(Some(server.with_checkpoint(self.checkpoint)))
             }
             _ => {
-                let why = "--server is for the data directory of a server at work, and none is";
+                let why = "--server is for the data directory of a running server, and none is";
                 Err(Failure::new(why))
             }
         }
     }
 
-    /// Reads wait for those of a server at work, unless the person says otherwise.
+    /// Reads wait for those of a running server, unless the user says otherwise.
     fn let_it_go_first(&self, opened: &OpenTarget, world: &mut Env<'_>) {
         let running = matches!(opened, OpenTarget::Cluster(cluster) if cluster.is_running());
         let idle = match self.io_priority {
@@ -300,7 +342,7 @@ impl Arguments {
         beside_a_server::let_others_go_first(idle, world);
     }
 
-    /// The options with what `--since` says. Where the state is of files that were exchanged since, everything is looked at, and a note says so.
+    /// The options with what `--since` says. Where the state is of files that were exchanged since, everything is examined, and a note says so.
     fn since(
         &self,
         opened: &OpenTarget,
@@ -314,7 +356,7 @@ impl Arguments {
             OpenTarget::Cluster(cluster) => cluster,
             OpenTarget::TruncatedArchive(remains) => return Err(remains.failure()),
             OpenTarget::File(_) => {
-                let why = "--since is for a cluster; one relation file is checked anew in no time";
+                let why = "--since is for a cluster; one relation file is checked again in no time";
                 return Err(Failure::new(why));
             }
         };
@@ -377,8 +419,10 @@ impl Arguments {
             bar.finish();
             return checked.map(Some);
         }
-        let is_plain =
-            self.load.rate.is_none() && self.since.is_none() && self.chain.incremental.is_empty();
+        let is_plain = self.with.is_none()
+            && self.load.rate.is_none()
+            && self.since.is_none()
+            && self.chain.incremental.is_empty();
         let archive = target::archive_of(&self.target);
         let Some(archive) = archive.filter(|_| {
             is_plain && !has_state && self.level == LevelName::Pages && !self.running.running
@@ -439,7 +483,7 @@ fn options_of(arguments: &Arguments, temp_folder: &Path) -> CheckOptions {
 fn looked_at_anew(state: &Path, why: &str) -> NotChecked {
     NotChecked {
         what: format!("what changed since {}", state.display()),
-        why: format!("{why}: everything was looked at, as without --since"),
+        why: format!("{why}: everything was examined, as without --since"),
         inherent: true,
     }
 }
@@ -449,7 +493,7 @@ fn checked(
     options: &CheckOptions,
     world: &Env<'_>,
     (server, course): (Option<AskedServer>, CourseOf<'_>),
-    bar: &Bar,
+    (with, bar): (Option<Beside>, &Bar),
 ) -> Result<CheckDocument, Failure> {
     match opened {
         OpenTarget::Cluster(cluster) if cluster.is_running() => {
@@ -459,7 +503,10 @@ fn checked(
         }
         OpenTarget::Cluster(cluster) => {
             let course = course.course(cluster, options)?;
-            Ok(check_cluster_on(course, cluster, options, bar))
+            Ok(match with {
+                Some(Beside::Measure) => check_and_measure(course, cluster, options, bar),
+                None => check_cluster_on(course, cluster, options, bar),
+            })
         }
         OpenTarget::TruncatedArchive(remains) if course.state.is_some() => Err(remains.failure()),
         OpenTarget::TruncatedArchive(remains) => {
@@ -467,7 +514,7 @@ fn checked(
             Ok(account_for_remains(source, &remains.troubles, options))
         }
         OpenTarget::File(_) if course.state.is_some() => {
-            let why = "--state is for a cluster; one relation file is checked anew in no time";
+            let why = "--state is for a cluster; one relation file is checked again in no time";
             Err(Failure::new(why))
         }
         OpenTarget::File(file) => {
@@ -489,7 +536,7 @@ fn checked(
     }
 }
 
-/// A name that matches nothing is a mistake of the person's, not a healthy cluster.
+/// A name that matches nothing is a mistake of the user's, not a healthy cluster.
 fn refuse_empty_selection(arguments: &Arguments, document: &CheckDocument) -> Result<(), Failure> {
     let selection = arguments.selection.selection();
     let nothing = document.coverage.bytes_seen == 0 && document.findings_total == 0;

@@ -130,7 +130,7 @@ fn classes_of(document: &DiffDocument) -> Vec<ResultClass> {
     classes
 }
 
-/// What is known of servers at work on both copies that cannot be seen.
+/// What is known of running servers on both copies that cannot be seen.
 type Unseen = [Option<UndetectedServer>; 2];
 
 /// One of both copies.
@@ -153,7 +153,7 @@ impl Arguments {
             .collect()
     }
 
-    /// One look at both, with what is known of servers at work; and what turned out of one meanwhile.
+    /// One look at both, with what is known of running servers; and what turned out of one meanwhile.
     fn look(
         &self,
         servers: &[Option<Target>; 2],

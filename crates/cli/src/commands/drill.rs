@@ -217,7 +217,7 @@ fn installation(
             arguments,
             world,
             &format!(
-                "removed {} folders and stopped {} servers that an earlier run left behind",
+                "removed {} directories and stopped {} servers that an earlier run left behind",
                 swept.folders, swept.servers
             ),
         );

@@ -127,7 +127,7 @@ fn taken_back(
     })
 }
 
-/// What is written to, or copied, belongs to no server that is at work.
+/// What is written to, or copied, belongs to no server that is running.
 fn still(pgdata: &Path, world: &mut Env<'_>) -> Result<Stillness, Failure> {
     let interrupted = Arc::clone(&world.interrupted);
     Stillness::of(pgdata, &interrupted, &mut |words| world.say(words))
@@ -140,14 +140,14 @@ fn injure(
     world: &mut Env<'_>,
 ) -> Result<Exit, Failure> {
     if let Some(pid) = target::running_server(pgdata) {
-        let why = "its files are never written to. Name a new folder with --copy-to after stopping it, or use a backup";
+        let why = "its files are never written to. Name a new directory with --copy-to after stopping it, or use a backup";
         return Err(Failure::new(format!(
             "the server with process {pid} is running on {}: {why}",
             pgdata.display()
         )));
     }
     if !pgdata.is_dir() || target::archive_of(pgdata).is_some() {
-        let why = "only that can be hurt; restore a backup in archives into a folder first";
+        let why = "only that can be hurt; restore a backup in archives into a directory first";
         return Err(Failure::new(format!(
             "{} is no data directory, and {why}",
             pgdata.display()
@@ -247,7 +247,7 @@ fn shown(injury: &Injury, planned: &PlannedInjury) -> String {
                 after,
                 ..
             } => format!("  {path}: {} bytes at {offset}\n", after.len()),
-            Change::Cut { path, len, .. } => format!("  {path}: cut to {len} bytes\n"),
+            Change::Cut { path, len, .. } => format!("  {path}: truncated to {len} bytes\n"),
             Change::Remove { path, .. } => format!("  {path}: removed\n"),
         });
     }

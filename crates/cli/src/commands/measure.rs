@@ -120,12 +120,7 @@ impl Command for MeasureCommand {
                 "no relation of {spec} was asked for. {why}"
             )));
         }
-        let broken = document
-            .relations
-            .iter()
-            .any(|own| own.pages_not_measured > 0);
-        let has_gaps = broken || has_gaps(&document);
-        let classes = has_gaps.then_some(ResultClass::Incomplete);
+        let classes = class_of(&document);
         let exit = arguments
             .fail_on
             .exit(classes.as_slice(), document.interrupted);
@@ -135,7 +130,7 @@ impl Command for MeasureCommand {
 }
 
 impl Arguments {
-    /// One look at the target, with what is known of a server at work; and what turned out of one meanwhile.
+    /// One look at the target, with what is known of a running server; and what turned out of one meanwhile.
     fn look(
         &self,
         named: Option<&Target>,
@@ -167,10 +162,12 @@ impl Arguments {
     }
 }
 
-/// Something that is there could not be measured.
-fn has_gaps(document: &MeasureDocument) -> bool {
+/// Incomplete where something that is there could not be measured.
+pub(super) fn class_of(document: &MeasureDocument) -> Option<ResultClass> {
+    let mut relations = document.relations.iter();
     let mut gaps = document.coverage.not_checked.iter();
-    gaps.any(|gap| !gap.inherent)
+    let has_gaps = relations.any(|own| own.pages_not_measured > 0) || gaps.any(|gap| !gap.inherent);
+    has_gaps.then_some(ResultClass::Incomplete)
 }
 
 /// Time that only goes forward.

@@ -296,7 +296,7 @@ fn salvaged(
         return Ok(salvage_live(&target, &options, progress)?);
     }
     if arguments.running.running && (is_file || arguments.recover) {
-        let why = "--running is for a data directory on which a server is at work, and not with --recover";
+        let why = "--running is for a data directory on which a server is running, and not with --recover";
         return Err(Failure::new(why));
     }
     if is_one_file {
@@ -325,7 +325,7 @@ fn salvaged(
     beside_a_server::let_others_go_first(cluster.is_running(), world);
     if options.without_catalogs && matches!(options.destination, Destination::Server(_)) {
         let why =
-            "without catalogs there is no schema to be made on a server: salvage into a folder";
+            "without catalogs there is no schema to be made on a server: salvage into a directory";
         return Err(Failure::new(why));
     }
     let read = &cluster;
@@ -346,7 +346,7 @@ fn salvaged(
     Ok(account)
 }
 
-/// What was written, on stdout; behind a stream on stderr.
+/// What was written, on stdout; after a stream on stderr.
 fn summarize(
     arguments: &Arguments,
     document: &Document,
@@ -378,7 +378,7 @@ fn recovered(arguments: &Arguments, world: &mut Env<'_>) -> Result<recover::Reco
     // Refuses what a server is running on, and what is no cluster.
     target::open_cluster(&arguments.target, Opening::new(world, None))?;
     if !arguments.target.is_dir() {
-        let why = "only a folder can be recovered; restore the backup into one first";
+        let why = "only a directory can be recovered; restore the backup into one first";
         return Err(Failure::new(format!(
             "{}: {why}",
             arguments.target.display()
@@ -415,7 +415,7 @@ impl Arguments {
         named.try_for_each(|(what, path)| refuse_early_beside(self.to(), path, what, &targets))
     }
 
-    /// Where the account goes, and its page, which only a folder has; none of both for a server that has no file for it.
+    /// Where the account goes, and its page, which only a directory has; none of both for a server that has no file for it.
     fn account_files(&self) -> Vec<(&'static str, PathBuf)> {
         let beside = |name: &str| self.is_to_folder().then(|| self.to().join(name));
         let account = self.account.clone().or_else(|| beside(ACCOUNT));
@@ -465,11 +465,11 @@ fn options(
         None => Destination::Folder(arguments.to().to_owned()),
     };
     if arguments.verify && !matches!(destination, Destination::Folder(_)) {
-        let why = "--verify is for files in a folder: a server holds the rows to their keys when it makes the keys";
+        let why = "--verify is for files in a directory: a server holds the rows to their keys when it makes the keys";
         return Err(Failure::new(why));
     }
     if arguments.resume && parts.is_some() {
-        let why = "--resume goes on in a folder: what went into a stream is gone";
+        let why = "--resume goes on in a directory: what went into a stream is gone";
         return Err(Failure::new(why));
     }
     let text = arguments.text.style()?;
@@ -516,7 +516,7 @@ fn options(
     Ok((options, parts))
 }
 
-/// The tables that a person describes.
+/// The tables that a user describes.
 fn given(arguments: &Arguments) -> Result<Vec<GivenTable>, Failure> {
     let Some(path) = &arguments.schema else {
         return Ok(Vec::new());

@@ -146,7 +146,7 @@ fn first_tablespace(pgdata: &Path) -> String {
 
 #[test]
 fn nothing_out_of_reach_is_damage_or_health() {
-    let (copy, scratch) = (copy(), Scratch::new(&run_as(), None).expect("a folder"));
+    let (copy, scratch) = (copy(), Scratch::new(&run_as(), None).expect("a directory"));
     let pgdata = &copy.pgdata;
     let (directory, docs) = file_of_docs(pgdata);
     let in_database = |name: &str| format!("{directory}/{name}");
@@ -192,14 +192,14 @@ fn nothing_out_of_reach_is_damage_or_health() {
 
 #[test]
 fn a_gap_names_its_path_and_its_reason() {
-    let (copy, scratch) = (copy(), Scratch::new(&run_as(), None).expect("a folder"));
+    let (copy, scratch) = (copy(), Scratch::new(&run_as(), None).expect("a directory"));
     let pgdata = &copy.pgdata;
     let segment = first_wal_segment(pgdata);
     for (path, way, why) in [
         ("pg_multixact/offsets/0000", Way::Fifo, "it is a FIFO"),
         ("global/pg_filenode.map", Way::LinkLoop, "in a circle"),
-        (segment.as_str(), Way::Directory, "it is a folder"),
-        ("pg_twophase", Way::Socket, "not a folder"),
+        (segment.as_str(), Way::Directory, "it is a directory"),
+        ("pg_twophase", Way::Socket, "not a directory"),
         ("backup_label", Way::Dangling, "leads nowhere"),
     ] {
         let _put = InPlaceOf::put(pgdata, path, way, &scratch);
@@ -217,7 +217,7 @@ fn a_gap_names_its_path_and_its_reason() {
 
 #[test]
 fn a_directory_of_a_database_out_of_reach_lowers_what_was_checked() {
-    let (copy, scratch) = (copy(), Scratch::new(&run_as(), None).expect("a folder"));
+    let (copy, scratch) = (copy(), Scratch::new(&run_as(), None).expect("a directory"));
     let pgdata = &copy.pgdata;
     let (directory, _) = file_of_docs(pgdata);
     let _put = InPlaceOf::put(pgdata, &directory, Way::LinkLoop, &scratch);
@@ -233,7 +233,7 @@ fn a_directory_of_a_database_out_of_reach_lowers_what_was_checked() {
 
 #[test]
 fn relations_of_a_tablespace_out_of_reach_are_counted() {
-    let (copy, scratch) = (copy(), Scratch::new(&run_as(), None).expect("a folder"));
+    let (copy, scratch) = (copy(), Scratch::new(&run_as(), None).expect("a directory"));
     let pgdata = &copy.pgdata;
     let tablespace = first_tablespace(pgdata);
     let _put = InPlaceOf::put(pgdata, &tablespace, Way::LinkLoop, &scratch);
@@ -254,7 +254,7 @@ fn a_missing_file_is_a_gap_of_a_measurement() {
 
 #[test]
 fn few_open_files_are_a_limit_and_no_damage() {
-    let (copy, scratch) = (copy(), Scratch::new(&run_as(), None).expect("a folder"));
+    let (copy, scratch) = (copy(), Scratch::new(&run_as(), None).expect("a directory"));
     let pgdata = text(&copy.pgdata);
     let to = scratch.path().join("few");
     let verbs: [&[&str]; 3] = [
@@ -275,7 +275,7 @@ fn few_open_files_are_a_limit_and_no_damage() {
 
 #[test]
 fn a_directory_out_of_reach_beside_a_running_server_is_a_gap() {
-    let (copy, scratch) = (copy(), Scratch::new(&run_as(), None).expect("a folder"));
+    let (copy, scratch) = (copy(), Scratch::new(&run_as(), None).expect("a directory"));
     let (directory, _) = file_of_docs(&copy.pgdata);
     let server = copy.start().expect("a server");
     let put = InPlaceOf::put(&copy.pgdata, &directory, Way::LinkLoop, &scratch);

@@ -258,7 +258,7 @@ fn listed_results_keep_their_exit_code_and_words_stay() {
     );
     let typo = check("damage,everything", 2);
     assert!(typo.err.contains("everything"), "{}", typo.err);
-    let to = tempfile::tempdir().expect("a folder");
+    let to = tempfile::tempdir().expect("a directory");
     let salvage = |name: &str, list: &str, exit: u8| {
         let to = to.path().join(name);
         let words = [
@@ -401,7 +401,7 @@ fn clones_of_one_timeline_have_parted() {
 #[test]
 fn the_first_line_says_which_copy_is_sound() {
     let (copy, table, _) = keyed(Checksums::On);
-    let folder = tempfile::tempdir().expect("a folder");
+    let folder = tempfile::tempdir().expect("a directory");
     let hurt = folder.path().join("hurt");
     let copied = std::process::Command::new("cp")
         .arg("-a")

@@ -72,14 +72,14 @@ fn settled_table(running: &Server) -> String {
 fn hurt_base_backups() {
     let copy = copy_of(&seed(&server(15), Checksums::On));
     let running = copy.start_with(&as_primary()).expect("a server");
-    let scratch = Scratch::new(&run_as(), None).expect("a folder");
+    let scratch = Scratch::new(&run_as(), None).expect("a directory");
     let backup = scratch.path().join("backup");
     plain_backup(&copy, &running, &backup, &[]);
     let table = settled_table(&running);
     drop(running);
     is_whole(&backup);
 
-    let space = std::fs::read_dir(backup.join("pg_tblspc")).expect("a folder");
+    let space = std::fs::read_dir(backup.join("pg_tblspc")).expect("a directory");
     let link = space.flatten().next().expect("a link").path();
     let link = format!(
         "pg_tblspc/{}",

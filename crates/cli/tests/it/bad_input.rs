@@ -18,7 +18,7 @@ fn newest_copy() -> TempCopy {
 }
 
 fn scratch() -> Scratch {
-    Scratch::new(&run_as(), None).expect("a folder")
+    Scratch::new(&run_as(), None).expect("a directory")
 }
 
 /// Exit 2, nothing on stdout, and one paragraph on stderr that begins with our name and holds `words`.
@@ -35,8 +35,8 @@ fn refused(ran: Ran, words: &str) {
 /// A folder with a version and the control file of a real cluster.
 fn shell(parent: &Path, name: &str, version: &str, control: &[u8]) -> PathBuf {
     let pgdata = parent.join(name);
-    fs::create_dir_all(pgdata.join("global")).expect("a folder");
-    fs::create_dir_all(pgdata.join("base")).expect("a folder");
+    fs::create_dir_all(pgdata.join("global")).expect("a directory");
+    fs::create_dir_all(pgdata.join("base")).expect("a directory");
     fs::write(pgdata.join("PG_VERSION"), version).expect("a file");
     fs::write(pgdata.join("global/pg_control"), control).expect("a file");
     pgdata
@@ -58,7 +58,7 @@ fn what_is_no_cluster_of_ours() {
         swapped[at].reverse();
     }
     let zeros = vec![0; 8192];
-    fs::create_dir(at.join("empty")).expect("a folder");
+    fs::create_dir(at.join("empty")).expect("a directory");
     fs::write(at.join("text"), "hello\n").expect("a file");
     fs::write(at.join("nothing"), "").expect("a file");
     let table = [
@@ -216,7 +216,7 @@ fn a_report_that_cannot_be_written() {
             .expect("a file")
             .starts_with("HEALTHY")
     );
-    let names = fs::read_dir(folder.path()).expect("a folder").count();
+    let names = fs::read_dir(folder.path()).expect("a directory").count();
     // The marker of the scratch folder, and the report.
     assert_eq!(names, 2);
 }
@@ -343,7 +343,7 @@ fn strange_files_between_the_relations() {
         .arg(copy.pgdata.join("base/1/7777777"))
         .status();
     assert!(made.expect("mkfifo").success());
-    fs::create_dir(copy.pgdata.join("base/1/7777778")).expect("a folder");
+    fs::create_dir(copy.pgdata.join("base/1/7777778")).expect("a directory");
     std::os::unix::fs::symlink("/dev/zero", copy.pgdata.join("base/1/7777779")).expect("a link");
     std::os::unix::fs::symlink("nowhere", copy.pgdata.join("base/1/7777780")).expect("a link");
     let ran = pgclinic(&["check", text(&copy.pgdata), "--format", "json"]);
@@ -401,7 +401,7 @@ fn filenode(pgdata: &Path, relation: &str) -> String {
 fn no_permission() {
     let scratch = scratch();
     let home = scratch.path().join("closed");
-    fs::create_dir(&home).expect("a folder");
+    fs::create_dir(&home).expect("a directory");
     let closed = std::os::unix::fs::PermissionsExt::from_mode(0o000);
     fs::set_permissions(&home, closed).expect("closed");
     let open = std::os::unix::fs::PermissionsExt::from_mode(0o755);

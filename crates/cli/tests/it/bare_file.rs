@@ -62,7 +62,7 @@ fn a_relation_file_and_its_maps() {
 
 #[test]
 fn a_file_of_any_name() {
-    let scratch = Scratch::new(&run_as(), None).expect("a folder");
+    let scratch = Scratch::new(&run_as(), None).expect("a directory");
     let mut bytes = fs::read(docs()).expect("a file");
     for name in ["page.bin", "copy", "16384.backup.1", "17156.2", "t3_99"] {
         let file = scratch.path().join(name);

@@ -23,7 +23,7 @@ impl Primary {
         let server = copy.start_with(&as_primary()).expect("a server");
         Primary {
             server,
-            scratch: Scratch::new(&run_as(), None).expect("a folder"),
+            scratch: Scratch::new(&run_as(), None).expect("a directory"),
             copy,
         }
     }

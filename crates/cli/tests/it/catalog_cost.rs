@@ -32,7 +32,7 @@ fn write(folder: &Path, name: &str, words: &str) -> String {
 
 #[test]
 fn the_reporting_table_costs_what_was_published() {
-    let folder = tempfile::tempdir().expect("a folder");
+    let folder = tempfile::tempdir().expect("a directory");
     let script = write(folder.path(), "reporting.sql", &reporting());
     let traffic = write(folder.path(), "traffic.csv", "reports,rows\na day,1000\n");
     let words = [
@@ -83,7 +83,7 @@ fn the_reporting_table_costs_what_was_published() {
 
 #[test]
 fn a_script_that_does_not_parse_is_refused_with_its_line() {
-    let folder = tempfile::tempdir().expect("a folder");
+    let folder = tempfile::tempdir().expect("a directory");
     let script = write(
         folder.path(),
         "wrong.sql",

@@ -66,7 +66,7 @@ fn no_command_holds_the_bodies_of_functions() {
     running.stop(StopMode::Fast).expect("stopped");
 
     let data = text(&copy.pgdata).to_owned();
-    let folder = tempfile::tempdir().expect("a folder");
+    let folder = tempfile::tempdir().expect("a directory");
     let place = |name: &str| folder.path().join(name).to_string_lossy().into_owned();
     let (csv, parquet, whole, ddl) = (
         place("csv"),

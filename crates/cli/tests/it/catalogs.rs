@@ -116,7 +116,7 @@ fn stopped(copy: &TempCopy) -> Said {
 }
 
 fn open(pgdata: &Path) -> Cluster {
-    Cluster::open(Arc::new(DataDirectory::open(pgdata).expect("a folder"))).expect("a cluster")
+    Cluster::open(Arc::new(DataDirectory::open(pgdata).expect("a directory"))).expect("a cluster")
 }
 
 fn number<T: std::str::FromStr>(row: &TextRow, index: usize) -> T {

@@ -31,7 +31,7 @@ impl Backups {
     fn of_major(major: u16) -> Self {
         let copy = copy_of(&seed(&server(major), Checksums::On));
         let mut server = copy.start_with(&with_summaries()).expect("a server");
-        let scratch = Scratch::new(&run_as(), None).expect("a folder");
+        let scratch = Scratch::new(&run_as(), None).expect("a directory");
         let folder = |name: &str| scratch.path().join(name);
         let (full, first) = (folder("full"), folder("first"));
         let (second, again) = (folder("second"), folder("again"));
@@ -100,7 +100,7 @@ fn relations(source: &dyn Source) -> BTreeMap<String, Vec<u8>> {
     let mut found = BTreeMap::new();
     let mut left: Vec<String> = ["base", "global", "pg_tblspc"].map(String::from).to_vec();
     while let Some(folder) = left.pop() {
-        for entry in source.list(&folder).expect("a folder") {
+        for entry in source.list(&folder).expect("a directory") {
             let path = format!("{folder}/{}", entry.name);
             match entry.kind {
                 EntryKind::Folder => left.push(path),
@@ -125,7 +125,7 @@ fn a_chain_of_a_server_under_load_is_silent() {
         .with("max_wal_senders", "4")
         .with("wal_keep_size", "1GB");
     let (_copy, server) = started(18, Checksums::On, &sending.with("summarize_wal", "on"));
-    let scratch = Scratch::new(&run_as(), None).expect("a folder");
+    let scratch = Scratch::new(&run_as(), None).expect("a directory");
     let links = ["full", "first", "second"].map(|name| scratch.path().join(name));
     let load = Load::start(&server, &[CHANGES]);
     let mut earlier = None;
@@ -161,14 +161,14 @@ fn a_chain_is_the_full_backup_of_its_last_moment() {
         let backups = Backups::of_major(installation.major);
         let chain = open(&backups.links());
         let resolved = relations(chain.source().as_ref());
-        let again = DataDirectory::open(&backups.again).expect("a folder");
+        let again = DataDirectory::open(&backups.again).expect("a directory");
         let expected = relations(&again);
         let names = |files: &BTreeMap<String, Vec<u8>>| files.keys().cloned().collect::<Vec<_>>();
         assert_eq!(names(&resolved), names(&expected));
         for (path, bytes) in &expected {
             assert!(resolved.get(path) == Some(bytes), "{path} differs");
         }
-        let parts = std::fs::read_dir(backups.second.join("global")).expect("a folder");
+        let parts = std::fs::read_dir(backups.second.join("global")).expect("a directory");
         let parts = parts.filter(|entry| {
             let name = entry.as_ref().expect("an entry").file_name();
             name.to_string_lossy().starts_with("INCREMENTAL.")
@@ -278,7 +278,7 @@ fn a_chain_of_archives_is_the_chain_of_its_folders() {
         archived(first, Packing::Lz4),
         archived(second, Packing::Zstd),
     ];
-    let folder = plain.parent().expect("a folder");
+    let folder = plain.parent().expect("a directory");
     for links in [
         [&*plain, &*gzip, &*zstd],
         [full, &*lz4, &*zstd],
@@ -307,7 +307,9 @@ fn a_chain_of_archives_is_the_chain_of_its_folders() {
     // What is wrong with an archive is wrong with the chain.
     let file = std::fs::File::options().write(true).open(&zstd);
     let len = zstd.metadata().expect("an archive").len();
-    file.expect("an archive").set_len(len - 40).expect("a cut");
+    file.expect("an archive")
+        .set_len(len - 40)
+        .expect("a truncation");
     let lines = told(&of_chain("check", &links, &["--format", "json"]).document());
     assert!(
         lines.contains("the archives whole: base.tar.zst: "),
@@ -337,7 +339,7 @@ fn a_chain_is_what_pg_combinebackup_makes_of_it() {
         assert!(output.status.success(), "{said}");
         let chain = open(&backups.links());
         let resolved = relations(chain.source().as_ref());
-        let expected = relations(&DataDirectory::open(&to).expect("a folder"));
+        let expected = relations(&DataDirectory::open(&to).expect("a directory"));
         let names = |files: &BTreeMap<String, Vec<u8>>| files.keys().cloned().collect::<Vec<_>>();
         assert_eq!(names(&resolved), names(&expected));
         for (path, bytes) in &expected {
@@ -384,7 +386,7 @@ fn damage_in_a_link_is_found_where_its_pages_count() {
     assert!(changed.caused_by.is_some(), "the page is the story");
 
     // A head that lies: its file cannot be read, and its manifest knows.
-    let (folder, name) = backups.docs.rsplit_once('/').expect("a folder");
+    let (folder, name) = backups.docs.rsplit_once('/').expect("a directory");
     let part = format!("{folder}/INCREMENTAL.{name}");
     change(&second.join(&part), |bytes| bytes[8] ^= 0xff);
     change(&second.join(&part), |bytes| bytes[11] ^= 0xff);

@@ -150,7 +150,7 @@ fn every_injury_that_the_page_of_a_rule_names_can_be_made() {
 #[test]
 fn a_wound_from_end_to_end() {
     let original = newest_seed();
-    let scratch = Scratch::new(&run_as(), None).expect("a folder");
+    let scratch = Scratch::new(&run_as(), None).expect("a directory");
     let copy = scratch.path().join("copy");
     let wound = [
         "injure",
@@ -213,7 +213,7 @@ fn a_wound_from_end_to_end() {
 #[test]
 fn a_plan_is_only_shown() {
     let original = newest_seed();
-    let scratch = Scratch::new(&run_as(), None).expect("a folder");
+    let scratch = Scratch::new(&run_as(), None).expect("a directory");
     let copy = scratch.path().join("copy");
     let wound = [
         "injure",
@@ -234,7 +234,7 @@ fn a_plan_is_only_shown() {
 fn a_damaged_catalog_names_what_is_left() {
     let installation = all_majors().pop().expect("the newest");
     let copy = copy_of(&seed(&installation, Checksums::On));
-    let source = Arc::new(DataDirectory::open(&copy.pgdata).expect("a folder"));
+    let source = Arc::new(DataDirectory::open(&copy.pgdata).expect("a directory"));
     let cluster = Cluster::open(source).expect("a cluster");
     let clinic = cluster
         .databases

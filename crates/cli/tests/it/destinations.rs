@@ -39,7 +39,7 @@ fn refused(words: &[&str], why: &str) {
 #[test]
 fn nothing_is_written_into_a_target() {
     let (copy, other) = (newest(), newest());
-    let folder = Scratch::new(&run_as(), None).expect("a folder");
+    let folder = Scratch::new(&run_as(), None).expect("a directory");
     let (pgdata, b) = (text(&copy.pgdata), text(&other.pgdata));
     let before = files(&copy.pgdata);
     let page = copy.pgdata.join(TABLE);
@@ -131,7 +131,7 @@ fn state_of(copy: &TempCopy, state: &Path) -> common::Ran {
 #[test]
 fn a_state_that_was_refused_leaves_no_file() {
     let copy = newest();
-    let folder = tempfile::tempdir().expect("a folder");
+    let folder = tempfile::tempdir().expect("a directory");
     let state = folder.path().join("state");
     let words = ["check", text(&copy.pgdata), "--since", "/nowhere/older"];
     let ran = pgclinic(&[&words[..], &["--state", text(&state)]].concat()).exits(2);

@@ -254,7 +254,7 @@ fn what_no_wal_explains_contradicts() {
     // The end of a file is gone, though a checkpoint had written it.
     let last = whole.len() as u64 / 8192 - 1;
     let file = File::options().write(true).open(&sound_b).expect("a file");
-    file.set_len(last * 8192).expect("a cut");
+    file.set_len(last * 8192).expect("a truncation");
     let told = only_block(&diff(&a.pgdata, &b.pgdata, 1), &docs);
     assert_eq!(
         (u64::from(told.block), told.difference, told.copy),
@@ -372,7 +372,7 @@ fn status_files_and_maps_of_one_moment_are_compared() {
     let docs = stop(&a, "CHECKPOINT");
     let map = format!(
         "{}/pg_filenode.map",
-        docs.rsplit_once('/').expect("a folder").0
+        docs.rsplit_once('/').expect("a directory").0
     );
     let b = again(&a, &seeded);
     let same = diff(&a.pgdata, &b.pgdata, 0);
@@ -444,7 +444,7 @@ fn a_tablespace_whose_link_leads_nowhere_is_told_once() {
     let a = copy_of(&seeded);
     stop(&a, "CHECKPOINT");
     let b = again(&a, &seeded);
-    let links = std::fs::read_dir(b.pgdata.join("pg_tblspc")).expect("a folder");
+    let links = std::fs::read_dir(b.pgdata.join("pg_tblspc")).expect("a directory");
     let link = links.map(|entry| entry.expect("an entry").path());
     let link = link.last().expect("a tablespace");
     std::fs::remove_file(&link).expect("a link");

@@ -14,9 +14,9 @@ use pgclinic_testkit::{
 /// The files of a plain backup in an archive.
 fn packed(folder: &Path) -> PathBuf {
     let to = folder.with_extension("tar");
-    std::fs::create_dir(&to).expect("a folder");
+    std::fs::create_dir(&to).expect("a directory");
     let archive = to.join("base.tar");
-    let entries = std::fs::read_dir(folder).expect("a folder");
+    let entries = std::fs::read_dir(folder).expect("a directory");
     let names = entries.map(|entry| entry.expect("an entry").file_name());
     let mut tar = Command::new("tar");
     tar.arg("-C")
@@ -34,7 +34,7 @@ fn packed(folder: &Path) -> PathBuf {
 fn the_same_damage_gives_the_same_findings_in_every_form() {
     let copy = copy_of(&seed(&server(18), Checksums::On));
     let mut server = copy.start_with(&with_summaries()).expect("a server");
-    let scratch = Scratch::new(&run_as(), None).expect("a folder");
+    let scratch = Scratch::new(&run_as(), None).expect("a directory");
     let docs = value(&server, "SELECT pg_relation_filepath('public.docs')");
     let index = value(&server, "SELECT pg_relation_filepath('public.docs_pkey')");
     execute(&server, "CHECKPOINT");

@@ -93,7 +93,7 @@ fn diff(a: &str, b: &str, exit: u8) -> DiffDocument {
 fn a_server_by_url_is_compared_with_its_backup() {
     let (mut server, copy) = start(18);
     let own = url(&server, "postgres");
-    let scratch = tempfile::tempdir().expect("a folder");
+    let scratch = tempfile::tempdir().expect("a directory");
     let backup = scratch.path().join("backup");
     streamed_backup(&server, &backup, None);
     execute(&server, "UPDATE public.docs SET id = id; CHECKPOINT");

@@ -58,7 +58,7 @@ fn the_commands_of_the_guide_say_what_the_guide_says() {
         .execute("CREATE DATABASE guide")
         .expect("a database");
     let mut session = running.connect("guide").expect("a session");
-    let folder = tempfile::tempdir().expect("a folder");
+    let folder = tempfile::tempdir().expect("a directory");
     for (path, block) in pages
         .iter()
         .flat_map(|(path, all)| all.iter().map(move |block| (path, block)))

@@ -37,7 +37,7 @@ fn packed(folder: &Path, name: &str, bytes: u64, first: &[u8]) -> PathBuf {
 }
 
 fn scratch() -> Scratch {
-    Scratch::new(&run_as(), None).expect("a folder")
+    Scratch::new(&run_as(), None).expect("a directory")
 }
 
 /// A 32nd of a disk is left to others: of 65 MiB, all but one are used when that is asked for the first time.
@@ -59,7 +59,7 @@ fn a_bomb_does_not_fill_the_disk() {
             ran.err
         );
         assert!(ran.err.contains("--spill-to"), "{}", ran.err);
-        let left = fs::read_dir(&disk.path).expect("a folder").count();
+        let left = fs::read_dir(&disk.path).expect("a directory").count();
         assert_eq!(left, 0, "nothing stays behind");
     }
 }
@@ -147,7 +147,7 @@ fn a_manifest_that_is_no_manifest_is_told_and_not_swallowed() {
         pgclinic(&[&line[..], &["--format", "json"]].concat())
     }; // As somebody says it who stands in the folder.
     let mut by_name = Command::new(env!("CARGO_BIN_EXE_pgclinic"));
-    by_name.current_dir(manifest.parent().expect("a folder"));
+    by_name.current_dir(manifest.parent().expect("a directory"));
     let line = ["check", "base.tar.zst", "--level", "pages"];
     let ran = by_name.args(line).output().expect("the program");
     assert_eq!(ran.status.code(), Some(3), "{ran:?}");

@@ -21,7 +21,7 @@ const INJURIES: [(&str, &str); 10] = [
     ("hoff-larger", "public.pruned"),
     ("btree-sibling", "public.measurements_pkey"),
     ("btree-entries-swapped", "public.frozen_pkey"),
-    ("cut-file", "sales.order_lines"),
+    ("truncated-file", "sales.order_lines"),
     ("lost-file", "public.settled"),
     ("all-visible-flag-cleared", "public.frozen"),
     ("chunk-number-shifted", "pg_toast.pg_toast_{docs}"),
@@ -73,7 +73,7 @@ fn check(words: &[&str], level: &str) -> CheckDocument {
 #[test]
 fn the_same_damage_gives_the_same_findings_in_every_form() {
     let copy = copy_of(&seed(&server(18), Checksums::On));
-    let scratch = Scratch::new(&run_as(), None).expect("a folder");
+    let scratch = Scratch::new(&run_as(), None).expect("a directory");
     injure(&copy, scratch.path());
     let data = [text(&copy.pgdata)];
     let stopped = apart_from_manifests(&check(&data, "full"));

@@ -62,7 +62,7 @@ const TWO_ARMS: [&str; 4] = ["--arm", "insert,do-nothing", "--pg", "15"];
 
 #[test]
 fn a_folder_is_filled_once_and_keeps_to_its_plan() {
-    let home = tempfile::tempdir().expect("a folder");
+    let home = tempfile::tempdir().expect("a directory");
     let folder = home.path().join("run");
     let ran = run_into(&folder, &TWO_ARMS).exits(0);
     assert!(ran.out.contains("3 of 3 runs done"), "{}", ran.out);
@@ -77,7 +77,7 @@ fn a_folder_is_filled_once_and_keeps_to_its_plan() {
     // A result that was lost is made again, the others are not.
     let lost =
         folder.join("runs/b01-do-nothing-collides_primary-created-first_primary-autovacuum_off");
-    std::fs::remove_dir_all(&lost).expect("a run's folder");
+    std::fs::remove_dir_all(&lost).expect("a run's directory");
     goes_on_with_the_servers_it_was_begun_with(&folder);
     let again = std::fs::read_to_string(lost.join("run.json")).expect("a result");
     assert!(again.contains("\"server_version\": \"15."), "{again}");
@@ -94,8 +94,8 @@ fn a_folder_is_filled_once_and_keeps_to_its_plan() {
 #[test]
 fn nothing_is_written_into_a_cluster_or_a_folder_of_other_things() {
     let (home, full) = (
-        tempfile::tempdir().expect("a folder"),
-        tempfile::tempdir().expect("a folder"),
+        tempfile::tempdir().expect("a directory"),
+        tempfile::tempdir().expect("a directory"),
     );
     std::fs::write(home.path().join("PG_VERSION"), "15\n").expect("a file");
     let inside = run_into(&home.path().join("lab"), &[]).exits(2);
@@ -116,7 +116,7 @@ fn nothing_is_written_into_a_cluster_or_a_folder_of_other_things() {
     );
     assert!(
         !full.path().join("lab").exists(),
-        "a refused plan leaves no folder"
+        "a refused plan leaves no directory"
     );
 
     std::fs::write(full.path().join("letters.txt"), "").expect("a file");
@@ -175,7 +175,7 @@ fn against_each_other(home: &Path, folder: &str, second: &str) {
         "href=\"run/runs/b01-insert-",
         "href=\"run-2/runs/b01-insert-",
     ] {
-        assert!(page.contains(link), "links lead into the folders");
+        assert!(page.contains(link), "links lead into the directories");
     }
 }
 
@@ -197,7 +197,7 @@ fn two_folders_of_one_plan_as_one(home: &Path, folder: &str, second: &str) {
 
 #[test]
 fn a_new_experiment_can_be_planned_and_a_slip_in_it_is_told() {
-    let home = tempfile::tempdir().expect("a folder");
+    let home = tempfile::tempdir().expect("a directory");
     let file = home.path().join("mine.toml");
     pgclinic(&["lab", "new", text(&file)]).exits(0);
     pgclinic(&["lab", "new", text(&file)]).exits(2);
@@ -218,7 +218,7 @@ fn a_new_experiment_can_be_planned_and_a_slip_in_it_is_told() {
 
 #[test]
 fn a_rate_that_no_server_keeps_is_refused_before_anybody_connects() {
-    let home = tempfile::tempdir().expect("a folder");
+    let home = tempfile::tempdir().expect("a directory");
     let script = home.path().join("one.sql");
     std::fs::write(&script, "SELECT 1;\n").expect("a file");
     // Nobody listens there: whoever connected would say so.
@@ -233,7 +233,7 @@ fn a_rate_that_no_server_keeps_is_refused_before_anybody_connects() {
         let why = pgclinic(&["lab", "load", text(&script), "--url", url, rate])
             .exits(2)
             .err;
-        assert!(why.contains("is no rate of rounds a second"), "{why}");
+        assert!(why.contains("is not a rate of rounds a second"), "{why}");
     }
 }
 
@@ -261,7 +261,7 @@ name = "run_s"
 
 #[test]
 fn what_cannot_be_run_is_told_with_its_reason() {
-    let home = tempfile::tempdir().expect("a folder");
+    let home = tempfile::tempdir().expect("a directory");
     let (file, folder) = (home.path().join("broken.toml"), home.path().join("run"));
     std::fs::write(&file, BROKEN_ARMS).expect("a file");
     let plan = pgclinic(&["lab", "plan", text(&file), "--json"]).exits(0);

@@ -50,7 +50,7 @@ fn too_little_disk_is_said_before_anything_is_begun() {
     let Some(disk) = SmallDisk::new("64m") else {
         return;
     };
-    let home = tempfile::tempdir().expect("a folder");
+    let home = tempfile::tempdir().expect("a directory");
     let folder = home.path().join("run");
     let line = ["lab", "run", "duplicate-inserts", "--scale", "smallest"];
     let places = ["--into", text(&folder), "--data-folder", text(&disk.path)];
@@ -60,7 +60,7 @@ fn too_little_disk_is_said_before_anything_is_begun() {
         "{}",
         ran.err
     );
-    assert!(!folder.exists(), "a refused plan leaves no folder");
+    assert!(!folder.exists(), "a refused plan leaves no directory");
 
     // The folders that are compared are looked at, not only the one of the laboratory.
     let line = ["lab", "run", "filesystem", "--scale", "smallest"];
@@ -93,7 +93,7 @@ fn a_disk_that_fills_during_a_run_fails_that_run_alone() {
     let Some(disk) = SmallDisk::new("1000m") else {
         return;
     };
-    let home = tempfile::tempdir().expect("a folder");
+    let home = tempfile::tempdir().expect("a directory");
     let (file, folder) = (home.path().join("fills.toml"), home.path().join("run"));
     fs::write(&file, FILLS).expect("a file");
     let line = ["lab", "run", text(&file), "--pg", "15", "--quiet"];
@@ -131,7 +131,7 @@ disk_mb = 1
 
 #[test]
 fn the_hard_limit_of_open_files_decides_and_not_the_soft_one() {
-    let home = tempfile::tempdir().expect("a folder");
+    let home = tempfile::tempdir().expect("a directory");
     let (file, folder) = (home.path().join("many.toml"), home.path().join("run"));
     fs::write(&file, MANY).expect("a file");
     let line = [
@@ -161,7 +161,7 @@ fn the_hard_limit_of_open_files_decides_and_not_the_soft_one() {
 
 #[test]
 fn too_little_memory_is_said_before_anything_is_begun() {
-    let home = tempfile::tempdir().expect("a folder");
+    let home = tempfile::tempdir().expect("a directory");
     let (memory, folder) = (home.path().join("meminfo"), home.path().join("run"));
     fs::write(&memory, "MemTotal: 65536 kB\nMemAvailable: 16384 kB\n").expect("a file");
     let commands = format!("mount --bind {} /proc/meminfo", memory.display());

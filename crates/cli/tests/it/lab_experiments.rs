@@ -10,7 +10,7 @@ use pgclinic_testkit::{busy, copy_of, execute, seed, server, started};
 
 #[test]
 fn a_named_folder_is_an_arm_and_two_on_one_disk_are_told() {
-    let homes = [tempfile::tempdir(), tempfile::tempdir()].map(|home| home.expect("a folder"));
+    let homes = [tempfile::tempdir(), tempfile::tempdir()].map(|home| home.expect("a directory"));
     let named = format!("zfs-module-and-log={}", text(homes[0].path()));
     let line = [
         "lab",
@@ -32,7 +32,7 @@ fn a_named_folder_is_an_arm_and_two_on_one_disk_are_told() {
 
 #[test]
 fn traffic_has_a_place_in_one_experiment_only() {
-    let home = tempfile::tempdir().expect("a folder");
+    let home = tempfile::tempdir().expect("a directory");
     let table = home.path().join("traffic.csv");
     std::fs::write(&table, "when,logins\nBlack Friday,60000\n").expect("a file");
     let plan = |name: &str| pgclinic(&["lab", "plan", name, "--traffic", text(&table)]);
@@ -55,7 +55,7 @@ fn a_rate_that_cannot_be_learned_is_told_in_the_plan() {
     };
     let learned = plan("catalog-churn").exits(0).out;
     assert!(learned.contains("\nwritten: "), "{learned}");
-    let wal = std::fs::read_dir(copy.pgdata.join("pg_wal")).expect("a folder");
+    let wal = std::fs::read_dir(copy.pgdata.join("pg_wal")).expect("a directory");
     for file in wal.map(|entry| entry.expect("an entry").path()) {
         if file.is_file() {
             std::fs::remove_file(&file).expect("it is removed");
@@ -71,7 +71,7 @@ fn a_rate_that_cannot_be_learned_is_told_in_the_plan() {
         "{without}"
     );
 
-    let home = tempfile::tempdir().expect("a folder");
+    let home = tempfile::tempdir().expect("a directory");
     let file = home.path().join("mine.toml");
     pgclinic(&["lab", "new", text(&file)]).exits(0);
     let made = std::fs::read_to_string(&file).expect("a file");
@@ -106,7 +106,7 @@ fn a_server_at_work_is_learned_from() {
 /// The salvage beside `pg_dump` finds every object in the files of the stopped server, and writes one file.
 #[test]
 fn large_objects_are_salvaged_into_one_file() {
-    let home = tempfile::tempdir().expect("a folder");
+    let home = tempfile::tempdir().expect("a directory");
     let folder = home.path().join("run");
     let mut line = vec!["lab", "run", "large-object-dump", "--scale", "smallest"];
     line.extend(["--arm", "salvage,pg-dump-16", "--only", "format=custom"]);

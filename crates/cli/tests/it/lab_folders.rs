@@ -38,7 +38,7 @@ fn plan(file: &str) -> Plan {
 /// A folder with the results of the first blocks, begun in this second: the new arm takes half the time.
 fn folder(home: &Path, name: &str, plan: &Plan, blocks: u32, started: u64) -> PathBuf {
     let path = home.join(name);
-    RunFolder::create(&path, plan.clone()).expect("a run folder");
+    RunFolder::create(&path, plan.clone()).expect("a run directory");
     for cell in plan.cells.iter().filter(|cell| cell.block <= blocks) {
         let wobble = 1.0 + f64::from(cell.block) * 0.1 + f64::from(cell.repeat) * 0.002;
         let seconds = if cell.arm == "new" {
@@ -58,7 +58,7 @@ fn folder(home: &Path, name: &str, plan: &Plan, blocks: u32, started: u64) -> Pa
             elapsed_s: seconds,
         };
         let run = path.join("runs").join(&cell.id);
-        fs::create_dir(&run).expect("a run's folder");
+        fs::create_dir(&run).expect("a run's directory");
         let written = serde_json::to_vec(&result).expect("JSON");
         fs::write(run.join("run.json"), written).expect("a result");
     }
@@ -89,7 +89,7 @@ fn remarks_say(document: &serde_json::Value, words: &str) -> bool {
 
 #[test]
 fn machines_that_ran_fewer_blocks_are_whole_when_merged_and_can_be_judged_anew() {
-    let home = tempfile::tempdir().expect("a folder");
+    let home = tempfile::tempdir().expect("a directory");
     let plan = plan(MINE);
     let (a, b) = (
         folder(home.path(), "a", &plan, 2, 100),
@@ -125,7 +125,7 @@ fn machines_that_ran_fewer_blocks_are_whole_when_merged_and_can_be_judged_anew()
 
 #[test]
 fn a_folder_that_lost_its_runs_or_a_result_is_merged_and_compared_with_what_is_left() {
-    let home = tempfile::tempdir().expect("a folder");
+    let home = tempfile::tempdir().expect("a directory");
     let plan = plan(MINE);
     let (a, b) = (
         folder(home.path(), "a", &plan, 4, 100),
@@ -152,7 +152,7 @@ fn a_folder_that_lost_its_runs_or_a_result_is_merged_and_compared_with_what_is_l
 
 #[test]
 fn a_copy_is_refused_and_so_is_a_file_that_asks_something_else() {
-    let home = tempfile::tempdir().expect("a folder");
+    let home = tempfile::tempdir().expect("a directory");
     let mine = plan(MINE);
     let folder =
         |name: &str, plan: &Plan, started: u64| folder(home.path(), name, plan, 4, started);

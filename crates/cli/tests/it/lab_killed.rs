@@ -81,7 +81,7 @@ fn servers_of(killed: &[u32]) -> Vec<String> {
 
 #[test]
 fn killed_at_random_points_it_gives_the_same_results_and_leaves_no_server() {
-    let home = tempfile::tempdir().expect("a folder");
+    let home = tempfile::tempdir().expect("a directory");
     let (killed_folder, whole_folder) = (home.path().join("killed"), home.path().join("whole"));
     let mut random = fastrand::Rng::with_seed(7);
     let mut killed = Vec::new();

@@ -59,3 +59,4 @@ mod state_killed;
 mod tar_backup;
 mod unseen_server;
 mod unseen_server_writes;
+mod with_measure;

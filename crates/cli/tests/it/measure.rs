@@ -277,7 +277,7 @@ fn a_sample_holds_the_truth(pgdata: &str, whole: &MeasuredRelation) {
 }
 
 fn growth_is_counted_from_an_older_document(pgdata: &str, whole: &MeasureDocument) {
-    let folder = tempfile::tempdir().expect("a folder");
+    let folder = tempfile::tempdir().expect("a directory");
     let file = folder.path().join("old.json");
     let write = |document: &MeasureDocument| {
         let text = serde_json::to_string(document).expect("JSON");

@@ -125,7 +125,7 @@ impl Dumped {
         let is_of_object =
             |line: &&str| line.contains("BLOB") || line.contains("ACL - LARGE OBJECT");
         let is_file = |name: &str| name.starts_with("blob");
-        let names = std::fs::read_dir(&with).expect("a folder");
+        let names = std::fs::read_dir(&with).expect("a directory");
         let names = names.map(|entry| entry.expect("a file").file_name());
         let dumped = Dumped {
             entries: list
@@ -139,7 +139,7 @@ impl Dumped {
             catalogue_bytes: catalogue(&with) - catalogue(&without),
         };
         for folder in [with, without] {
-            std::fs::remove_dir_all(folder).expect("a folder of ours");
+            std::fs::remove_dir_all(folder).expect("a directory of ours");
         }
         Some(dumped)
     }
@@ -161,7 +161,7 @@ impl Dumped {
         );
         assert!(
             self.catalogue_bytes.abs_diff(foretold) <= tenth,
-            "foretold are {foretold} bytes, there are {}",
+            "predicted are {foretold} bytes, there are {}",
             self.catalogue_bytes
         );
     }

@@ -167,7 +167,7 @@ fn a_standby_that_was_stopped_in_good_order_is_no_damage() {
     run_files(&primary);
     session
         .execute(&TURNS.replace("100000", "10000"))
-        .expect("load behind it");
+        .expect("load after it");
     catch_up(&mut session, &standby);
     standby.stop(StopMode::Fast).expect("a stop");
     let document = only_needs_recovery(&second.pgdata);

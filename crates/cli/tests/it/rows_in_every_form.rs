@@ -31,7 +31,7 @@ impl Taken {
             ran.err
         );
         let files = common::files(to).into_iter().map(|(path, bytes)| {
-            let path = path.strip_prefix(to).expect("below the folder");
+            let path = path.strip_prefix(to).expect("below the directory");
             (text(path).to_owned(), bytes)
         });
         let rows = files.filter(|(name, _)| name.ends_with(".csv")).collect();
@@ -80,7 +80,7 @@ impl Unlogged {
 #[test]
 fn the_same_cluster_gives_the_same_rows_and_figures_in_every_form() {
     let copy = copy_of(&seed(&server(18), Checksums::On));
-    let scratch = Scratch::new(&run_as(), None).expect("a folder");
+    let scratch = Scratch::new(&run_as(), None).expect("a directory");
     let mut server = copy.start_with(&with_summaries()).expect("a server");
     let backups = Backups::taken(&server, &scratch, CHANGES);
     server.stop(StopMode::Fast).expect("a stop");

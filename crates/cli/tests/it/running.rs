@@ -110,7 +110,7 @@ fn the_words_say_that_a_server_is_at_work() {
     let (copy, server) = started(18, Checksums::On, &busy());
     let ran = pgclinic(&["check", text(&copy.pgdata)]).exits(0);
     assert!(ran.first_line().starts_with("HEALTHY"), "{}", ran.out);
-    assert!(ran.out.contains("a server is at work"), "{}", ran.out);
+    assert!(ran.out.contains("a server is running"), "{}", ran.out);
     let state = copy.pgdata.join("../state");
     let going_on = ["check", text(&copy.pgdata), "--state", text(&state)];
     pgclinic(&going_on).exits(0);

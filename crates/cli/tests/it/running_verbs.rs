@@ -36,7 +36,7 @@ fn figures_are_those_of_the_stopped(major: u16) {
     let running = measure(&copy.pgdata, &[0]);
     let state = running.target.state.as_deref().unwrap_or_default();
     assert!(state.starts_with("running"), "{state}");
-    assert!(running.notes.iter().any(|note| note.contains("at work")));
+    assert!(running.notes.iter().any(|note| note.contains("is running")));
     let words = pgclinic(&["measure", text(&copy.pgdata)]).exits(0);
     assert!(
         words.out.starts_with("MEASURED (running)  "),
@@ -125,7 +125,7 @@ struct Salvaged {
 impl Salvaged {
     #[track_caller]
     fn of(pgdata: &Path, exits: &[u8]) -> Self {
-        let folder = tempfile::tempdir().expect("a folder");
+        let folder = tempfile::tempdir().expect("a directory");
         let out = folder.path().join("out");
         let ran = pgclinic(&["salvage", text(pgdata), "--to", text(&out), "--no-sync"]);
         assert!(
@@ -139,7 +139,7 @@ impl Salvaged {
         let account = serde_json::from_slice(&account).expect("a document");
         let files = common::files(&out).into_iter();
         let named = files.map(|(path, bytes)| {
-            let path = path.strip_prefix(&out).expect("below the folder");
+            let path = path.strip_prefix(&out).expect("below the directory");
             (text(path).to_owned(), bytes)
         });
         let of_account = ["salvage.json", "salvage.html"];
@@ -285,8 +285,12 @@ fn what_does_not_go_with_a_running_server_is_refused() {
         &target,
     ];
     let refused = pgclinic(&to_itself).exits(2);
-    assert!(refused.err.contains("go into a folder"), "{}", refused.err);
-    let folder = tempfile::tempdir().expect("a folder");
+    assert!(
+        refused.err.contains("go into a directory"),
+        "{}",
+        refused.err
+    );
+    let folder = tempfile::tempdir().expect("a directory");
     let out = folder.path().join("out");
     let recover = [
         "salvage",
@@ -308,7 +312,7 @@ fn diff(a: &Path, b: &Path, exit: u8) -> DiffDocument {
 #[test]
 fn a_running_primary_and_its_backup_are_explained_by_wal() {
     let (copy, server) = started(18, Checksums::On, &as_primary());
-    let scratch = tempfile::tempdir().expect("a folder");
+    let scratch = tempfile::tempdir().expect("a directory");
     let backup = scratch.path().join("backup");
     streamed_backup(&server, &backup, None);
     let load = Load::start(&server, &[CHANGES]);
@@ -427,7 +431,7 @@ fn rows_of_a_server_that_restarts_are_not_lost() {
 #[test]
 fn a_copy_of_a_server_that_restarts_does_not_contradict_it() {
     let copy = copy_of_18();
-    let scratch = tempfile::tempdir().expect("a folder");
+    let scratch = tempfile::tempdir().expect("a directory");
     let backup = scratch.path().join("backup");
     let mut server = copy.start_with(&as_primary()).expect("a server");
     streamed_backup(&server, &backup, None);

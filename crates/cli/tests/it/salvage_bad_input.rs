@@ -71,7 +71,7 @@ fn names_are_safe_on_every_disk_and_whole_in_a_server() {
     drop(odd);
     running.stop(StopMode::Fast).expect("stopped");
 
-    let folder = tempfile::tempdir().expect("a folder");
+    let folder = tempfile::tempdir().expect("a directory");
     let (out, ddl) = (folder.path().join("out"), folder.path().join("schema.sql"));
     let from = ["salvage", text(&copy.pgdata), "--database", DATABASE];
     let to = ["--to", text(&out), "--ddl", text(&ddl)];
@@ -133,7 +133,7 @@ fn an_encoding_that_lies_is_told_value_by_value() {
         .expect("a lie");
     running.stop(StopMode::Fast).expect("stopped");
 
-    let folder = tempfile::tempdir().expect("a folder");
+    let folder = tempfile::tempdir().expect("a directory");
     let (utf8, raw) = (folder.path().join("utf8"), folder.path().join("raw"));
     let from = [
         "salvage",
@@ -145,10 +145,7 @@ fn an_encoding_that_lies_is_told_value_by_value() {
     ];
     pgclinic(&[&from[..], &["--to", text(&utf8)]].concat()).exits(1);
     let found = fs::read_to_string(utf8.join("lies/public.t.copy")).expect("UTF-8");
-    assert_eq!(
-        found,
-        "1\tfine\tx\n2\tn\u{FFFD}h\ty\n3\t\u{FFFD}\tz\n4\tkäse\tz\n"
-    );
+    assert_eq!(found, "1\tfine\tx\n4\tkäse\tz\n");
     let told = account(&utf8);
     let places = &told.tables[0].places;
     let items: Vec<_> = places
@@ -192,7 +189,7 @@ fn files_that_are_no_table_are_refused() {
         }
     }
     assert!(files.len() >= 6, "{files:?}");
-    let folder = tempfile::tempdir().expect("a folder");
+    let folder = tempfile::tempdir().expect("a directory");
     let out = folder.path().join("out");
     for file in files {
         let words = ["--columns", "id int4", "--to", text(&out)];
@@ -213,7 +210,7 @@ fn columns_of_another_table_are_not_believed() {
         .expect("a catalog");
     let path = format!("base/{}/{}", catalog.database, attributes.filenode);
     fs::write(copy.pgdata.join(path), b"").expect("emptied");
-    let folder = tempfile::tempdir().expect("a folder");
+    let folder = tempfile::tempdir().expect("a directory");
     let (out, schema) = (folder.path().join("out"), folder.path().join("wrong.sql"));
     fs::write(
         &schema,

@@ -35,7 +35,7 @@ fn a_full_disk_ends_the_work_and_room_lets_it_go_on() {
         return;
     };
     let copy = copy_of(&seed(&server(15), Checksums::On));
-    let elsewhere = tempfile::tempdir().expect("a folder");
+    let elsewhere = tempfile::tempdir().expect("a directory");
     let whole = elsewhere.path().join("whole");
     let words = ["--format", "copy", "--database", "clinic"];
     pgclinic(
@@ -73,7 +73,7 @@ fn a_full_disk_ends_the_work_and_room_lets_it_go_on() {
 #[test]
 fn an_account_that_does_not_fit_can_be_written_later() {
     let copy = copy_of(&seed(&server(15), Checksums::On));
-    let folder = tempfile::tempdir().expect("a folder");
+    let folder = tempfile::tempdir().expect("a directory");
     let out = folder.path().join("out");
     let to = [
         "salvage",
@@ -104,7 +104,7 @@ fn an_account_of_a_server_that_does_not_fit_can_be_written_later() {
     let to = ["salvage", from, "--database", "clinic", "--to", &url];
     let full = pgclinic(&[&to[..], &["--account", "/dev/full"]].concat()).exits(2);
     assert!(full.err.contains("/dev/full"), "{}", full.err);
-    let folder = tempfile::tempdir().expect("a folder");
+    let folder = tempfile::tempdir().expect("a directory");
     let written = folder.path().join("salvage.json");
     pgclinic(&[&to[..], &["--account", text(&written)]].concat()).exits(0);
     assert!(!account(folder.path()).tables.is_empty());
@@ -157,7 +157,7 @@ fn a_server_with_a_full_disk_is_gone_on_with() {
     let space = disk.path.join("space");
     fs::create_dir(&space)
         .and_then(|()| fs::write(disk.path.join("ballast"), b""))
-        .expect("a folder");
+        .expect("a directory");
     run_as()
         .own(&disk.path)
         .and_then(|()| run_as().own(&space))

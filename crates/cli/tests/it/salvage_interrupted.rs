@@ -41,7 +41,7 @@ fn finished(folder: &Path) -> usize {
 #[test]
 fn what_is_whole_is_kept_and_gone_on_with() {
     let pgdata = seed(&server(15), Checksums::On).pgdata;
-    let folder = tempfile::tempdir().expect("a folder");
+    let folder = tempfile::tempdir().expect("a directory");
     let (whole, out) = (folder.path().join("whole"), folder.path().join("out"));
     let words = ["--format", "copy", "--database", "clinic"];
     let to = ["salvage", text(&pgdata), "--to", text(&whole)];

@@ -47,7 +47,7 @@ fn a_hurt_table_takes_no_more_memory_than_was_given() {
     }
     std::fs::write(&path, bytes).expect("hurt");
 
-    let folder = tempfile::tempdir().expect("a folder");
+    let folder = tempfile::tempdir().expect("a directory");
     let out = folder.path().join("out");
     let mut child = Command::new(env!("CARGO_BIN_EXE_pgclinic"))
         .args(["salvage", text(&copy.pgdata), "--to", text(&out)])

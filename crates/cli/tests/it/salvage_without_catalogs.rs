@@ -71,7 +71,7 @@ fn guessed_tables_hold_the_rows() {
     let copy = copy_of(&seed(&server(15), Checksums::On));
     let cluster = open(&copy.pgdata);
     let (catalog, known) = tables(&cluster);
-    let folder = tempfile::tempdir().expect("a folder");
+    let folder = tempfile::tempdir().expect("a directory");
     let (whole, blind) = (folder.path().join("whole"), folder.path().join("blind"));
     let words = ["--format", "copy", "--database", "clinic"];
     let pgdata = text(&copy.pgdata);
@@ -131,12 +131,12 @@ fn corrections_are_taken_from_one_file() {
     let copy = copy_of(&seed(&server(15), Checksums::On));
     let cluster = open(&copy.pgdata);
     let (catalog, known) = tables(&cluster);
-    let folder = tempfile::tempdir().expect("a folder");
+    let folder = tempfile::tempdir().expect("a directory");
     let base = copy.pgdata.join(format!("base/{}", catalog.database));
     // Nothing is left but the folder of the database, and of that no catalog.
     let left = folder.path().join("left");
-    fs::create_dir(&left).expect("a folder");
-    for entry in fs::read_dir(&base).expect("a folder") {
+    fs::create_dir(&left).expect("a directory");
+    for entry in fs::read_dir(&base).expect("a directory") {
         let entry = entry.expect("an entry");
         let name = entry.file_name().to_string_lossy().into_owned();
         let number: u32 = name
@@ -159,7 +159,7 @@ fn corrections_are_taken_from_one_file() {
         .find(|part| head.ends_with(&format!("{}: ", part.split(':').next().unwrap_or_default())));
     let own = own.unwrap_or_else(|| panic!("{guess}"));
     assert!(
-        own.contains("confidence") && own.contains("long values in "),
+        own.contains("confidence") && own.contains("TOASTed values in "),
         "{own}"
     );
 

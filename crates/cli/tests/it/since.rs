@@ -50,7 +50,7 @@ struct Folder(Scratch);
 
 impl Folder {
     fn new() -> Self {
-        Folder(Scratch::new(&run_as(), None).expect("a folder"))
+        Folder(Scratch::new(&run_as(), None).expect("a directory"))
     }
 
     fn file(&self, name: &str) -> PathBuf {

@@ -25,7 +25,7 @@ impl Patient {
         let installation = all_majors().pop().expect("the newest");
         Patient {
             copy: copy_of(&seed(&installation, Checksums::On)),
-            folder: Scratch::new(&run_as(), None).expect("a folder"),
+            folder: Scratch::new(&run_as(), None).expect("a directory"),
         }
     }
 
@@ -139,11 +139,11 @@ fn damage_in_a_page_that_does_not_change_is_told_by_every_run_until_it_is_healed
     let told = words(pgdata, &third, "text", 1);
     assert!(told.starts_with("DAMAGED 1 relation, 1 page"), "{told}");
     assert!(
-        told.contains("1 unchanged page with known findings looked at again"),
+        told.contains("1 unchanged page with known findings examined again"),
         "{told}"
     );
     let page = words(pgdata, &third, "html", 1);
-    assert!(page.contains("1 unchanged page with known findings looked at again"));
+    assert!(page.contains("1 unchanged page with known findings examined again"));
 
     // The old bytes come back, and with them the old LSN.
     patient.write(&path, 1, &before);

@@ -68,7 +68,7 @@ fn lsn_of(copy: &TempCopy, path: &str, block: u64) -> u64 {
 fn a_state_of_the_primary_holds_for_its_promoted_standby_up_to_the_parting() {
     let seeded = seed(&all_majors().pop().expect("the newest"), Checksums::On);
     let (first, copy) = (copy_of(&seeded), copy_of(&seeded));
-    let folder = Scratch::new(&run_as(), None).expect("a folder");
+    let folder = Scratch::new(&run_as(), None).expect("a directory");
     let state = folder.path().join("primary");
     let primary = first.start_with(&as_primary()).expect("a primary");
     let follower = standby(&copy, &primary, StartOptions::default());

@@ -68,7 +68,7 @@ fn run_and_kill(words: &[&str], state: &Path) {
             assert_eq!(kept["complete"], false, "there is something left to do");
             break;
         }
-        let ended = child.try_wait().expect("a look at it");
+        let ended = child.try_wait().expect("an examination it");
         assert_eq!(ended, None, "the run ended by itself");
     }
     child.kill().expect("SIGKILL");
@@ -108,13 +108,19 @@ fn killed_it_goes_on(copy: &TempCopy, folder: &Scratch, level: &str) -> PathBuf 
 
 #[test]
 fn a_run_over_a_stopped_cluster_survives_a_kill() {
-    let (copy, folder) = (damaged(), Scratch::new(&run_as(), None).expect("a folder"));
+    let (copy, folder) = (
+        damaged(),
+        Scratch::new(&run_as(), None).expect("a directory"),
+    );
     killed_it_goes_on(&copy, &folder, "full");
 }
 
 #[test]
 fn a_run_beside_a_server_survives_a_kill() {
-    let (copy, folder) = (damaged(), Scratch::new(&run_as(), None).expect("a folder"));
+    let (copy, folder) = (
+        damaged(),
+        Scratch::new(&run_as(), None).expect("a directory"),
+    );
     let server = start(&copy);
     let state = killed_it_goes_on(&copy, &folder, "structure");
     // The state of a run that was gone on with tells what changed, as any other.
@@ -127,7 +133,10 @@ fn a_run_beside_a_server_survives_a_kill() {
 /// Tables that were changed, made, cut and dropped between the kill and the going on.
 #[test]
 fn what_a_server_did_in_between_is_followed() {
-    let (copy, folder) = (newest(), Scratch::new(&run_as(), None).expect("a folder"));
+    let (copy, folder) = (
+        newest(),
+        Scratch::new(&run_as(), None).expect("a directory"),
+    );
     let server = start(&copy);
     let (words, state) = (check(&copy, "structure"), folder.path().join("state"));
     run_and_kill(&words, &state);
@@ -154,7 +163,10 @@ fn what_a_server_did_in_between_is_followed() {
 
 #[test]
 fn a_state_that_does_not_fit_is_refused() {
-    let (copy, folder) = (newest(), Scratch::new(&run_as(), None).expect("a folder"));
+    let (copy, folder) = (
+        newest(),
+        Scratch::new(&run_as(), None).expect("a directory"),
+    );
     let (words, state) = (check(&copy, "pages"), folder.path().join("state"));
     run_and_kill(&words, &state);
     let going_on = ["--state", text(&state), "--resume"];
@@ -168,5 +180,5 @@ fn a_state_that_does_not_fit_is_refused() {
     let _other_server = start(&other);
     refused(&check(&other, "pages"), "the state is of the cluster");
     let _server = start(&copy);
-    refused(&words, "a server is at work on it now");
+    refused(&words, "a server is running on it now");
 }

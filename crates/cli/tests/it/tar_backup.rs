@@ -48,7 +48,7 @@ fn check_at(archive: &Path, level: &str, exit: u8) -> CheckDocument {
 
 /// The names in a folder: `first`, then the others, then `last`.
 fn names(folder: &Path, first: &[&str], last: &[&str]) -> Vec<String> {
-    let entries = std::fs::read_dir(folder).expect("a folder");
+    let entries = std::fs::read_dir(folder).expect("a directory");
     let names = entries.map(|entry| entry.expect("an entry").file_name().into_string());
     let mut names: Vec<String> = names.map(|name| name.expect("UTF-8")).collect();
     names.retain(|name| !first.contains(&&**name) && !last.contains(&&**name));
@@ -104,7 +104,7 @@ fn takes_less_than_half(folder: &Path, spill_folder: &Path) {
 fn the_same_damage_gives_the_same_findings_in_every_form() {
     let copy = copy_of(&seed(&server(15), Checksums::On));
     let mut server = copy.start_with(&as_primary()).expect("a server");
-    let scratch = Scratch::new(&run_as(), None).expect("a folder");
+    let scratch = Scratch::new(&run_as(), None).expect("a directory");
     let mut session = server.connect("clinic").expect("a session");
     let sql = "SELECT pg_relation_filepath('public.docs')";
     let docs = session.query_value(sql).expect(sql).expect("a path");
@@ -203,7 +203,7 @@ fn the_same_damage_gives_the_same_findings_in_every_form() {
 fn a_cut_archive_is_damaged_by_its_manifest_and_incomplete_without() {
     let copy = copy_of(&seed(&server(15), Checksums::On));
     let mut server = copy.start_with(&as_primary()).expect("a server");
-    let scratch = Scratch::new(&run_as(), None).expect("a folder");
+    let scratch = Scratch::new(&run_as(), None).expect("a directory");
     let folder = scratch.path().join("cut");
     base_backup(&server, &folder, &["--format=tar", "--compress=zstd:1"]);
     server.stop(StopMode::Fast).expect("a stop");
@@ -224,7 +224,7 @@ fn a_cut_archive_is_damaged_by_its_manifest_and_incomplete_without() {
         .open(&archive)
         .expect("an archive");
     // The control file comes last: it is gone with the end.
-    file.set_len(len * 9 / 10).expect("a cut");
+    file.set_len(len * 9 / 10).expect("a truncation");
     let document = check_json(&folder, 1);
     assert!(
         told(&document).contains("not checked: the archives whole: base.tar.zst: "),
@@ -245,7 +245,7 @@ fn a_cut_archive_is_damaged_by_its_manifest_and_incomplete_without() {
         let why = "not checked: the archives whole: base.tar.zst: ";
         assert!(lines.contains(why), "{level}: {lines}");
     }
-    file.set_len(100).expect("a cut");
+    file.set_len(100).expect("a truncation");
     let failed = pgclinic(&["check", text(&folder)]).exits(2);
     assert!(failed.err.contains("base.tar.zst"), "{}", failed.err);
 }
@@ -254,7 +254,7 @@ fn a_cut_archive_is_damaged_by_its_manifest_and_incomplete_without() {
 #[test]
 fn a_cut_archive_of_a_stopped_cluster_is_incomplete() {
     let copy = copy_of(&seed(&server(15), Checksums::On));
-    let scratch = Scratch::new(&run_as(), None).expect("a folder");
+    let scratch = Scratch::new(&run_as(), None).expect("a directory");
     let archive = scratch.path().join("cluster.tar");
     let orders = [
         names(&copy.pgdata, &["PG_VERSION", "global", "base"], &[]),
@@ -267,7 +267,7 @@ fn a_cut_archive_of_a_stopped_cluster_is_incomplete() {
         let file = file.expect("an archive");
         let len = file.metadata().expect("an archive").len();
         for tenths in [9, 7, 5, 3, 1] {
-            file.set_len(len * tenths / 10 + 700).expect("a cut");
+            file.set_len(len * tenths / 10 + 700).expect("a truncation");
             for level in ["pages", "structure", "full"] {
                 let document = check_at(&archive, level, 3);
                 hold_undamaged(&document);
@@ -283,7 +283,7 @@ fn a_cut_archive_of_a_stopped_cluster_is_incomplete() {
 #[test]
 fn an_archive_that_was_cut_in_front_of_its_version_is_incomplete() {
     let copy = copy_of(&seed(&server(15), Checksums::On));
-    let scratch = Scratch::new(&run_as(), None).expect("a folder");
+    let scratch = Scratch::new(&run_as(), None).expect("a directory");
     let archive = scratch.path().join("cluster.tar");
     let order = names(&copy.pgdata, &["base"], &["global", "PG_VERSION"]);
     tarred(&copy.pgdata, &order, &archive);
@@ -292,7 +292,8 @@ fn an_archive_that_was_cut_in_front_of_its_version_is_incomplete() {
     let file = file.expect("an archive");
     let len = file.metadata().expect("an archive").len();
     for tenths in [8, 5, 0] {
-        file.set_len(len * tenths / 10 + 200_700).expect("a cut");
+        file.set_len(len * tenths / 10 + 200_700)
+            .expect("a truncation");
         for level in ["pages", "structure", "full"] {
             let document = check_at(&archive, level, 3);
             hold_undamaged(&document);
@@ -309,17 +310,17 @@ fn an_archive_that_was_cut_in_front_of_its_version_is_incomplete() {
 #[test]
 fn so_is_one_with_the_folder_of_the_data_directory() {
     let copy = copy_of(&seed(&server(15), Checksums::On));
-    let scratch = Scratch::new(&run_as(), None).expect("a folder");
+    let scratch = Scratch::new(&run_as(), None).expect("a directory");
     let archive = scratch.path().join("cluster.tar");
-    let home = copy.pgdata.parent().expect("a folder");
+    let home = copy.pgdata.parent().expect("a directory");
     let name = copy.pgdata.file_name().expect("a name").to_str();
-    let name = name.expect("folders of tests have plain names");
+    let name = name.expect("directories of tests have plain names");
     let order = [format!("{name}/base"), format!("{name}/PG_VERSION")];
     tarred(home, &order, &archive);
     let file = File::options().write(true).open(&archive);
     let file = file.expect("an archive");
     let len = file.metadata().expect("an archive").len();
-    file.set_len(len * 9 / 10).expect("a cut");
+    file.set_len(len * 9 / 10).expect("a truncation");
     let document = check_at(&archive, "structure", 3);
     hold_undamaged(&document);
     assert_eq!(document.target.major, Some(15), "{}", told(&document));
@@ -329,7 +330,7 @@ fn so_is_one_with_the_folder_of_the_data_directory() {
 #[test]
 fn what_is_left_of_an_archive_of_an_unknown_version_is_told() {
     let copy = copy_of(&seed(&server(15), Checksums::On));
-    let scratch = Scratch::new(&run_as(), None).expect("a folder");
+    let scratch = Scratch::new(&run_as(), None).expect("a directory");
     let archive = scratch.path().join("cluster.tar");
     let cut = |names: [&str; 2], len: u64| {
         let names = names.map(str::to_owned);
@@ -337,7 +338,7 @@ fn what_is_left_of_an_archive_of_an_unknown_version_is_told() {
         let file = File::options().write(true).open(&archive);
         let file = file.expect("an archive");
         assert!(file.metadata().expect("an archive").len() > len);
-        file.set_len(len).expect("a cut");
+        file.set_len(len).expect("a truncation");
     };
     cut(["base/1/1259", "PG_VERSION"], 20_000);
     for level in ["pages", "structure", "full"] {
@@ -375,7 +376,7 @@ fn what_is_left_of_an_archive_of_an_unknown_version_is_told() {
 /// A damaged page in front of the cut is damage all the same.
 /// An index among the shared relations, which stand in front of the databases: of them only indexes have a second page.
 fn a_shared_index(pgdata: &Path) -> String {
-    let entries = std::fs::read_dir(pgdata.join("global")).expect("a folder");
+    let entries = std::fs::read_dir(pgdata.join("global")).expect("a directory");
     let numbers = entries.filter_map(|entry| {
         let entry = entry.expect("an entry");
         let len = entry.metadata().expect("a file").len();
@@ -388,7 +389,7 @@ fn a_shared_index(pgdata: &Path) -> String {
 #[test]
 fn damage_in_front_of_the_cut_is_told() {
     let copy = copy_of(&seed(&server(15), Checksums::On));
-    let scratch = Scratch::new(&run_as(), None).expect("a folder");
+    let scratch = Scratch::new(&run_as(), None).expect("a directory");
     let hurt = a_shared_index(&copy.pgdata);
     overwrite(&copy.pgdata.join(&hurt), 8192 + 4000);
     let archive = scratch.path().join("cluster.tar");
@@ -397,7 +398,7 @@ fn damage_in_front_of_the_cut_is_told() {
     let file = File::options().write(true).open(&archive);
     let file = file.expect("an archive");
     let len = file.metadata().expect("an archive").len();
-    file.set_len(len / 2).expect("a cut");
+    file.set_len(len / 2).expect("a truncation");
     let document = check_at(&archive, "structure", 1);
     let damage = damage(&document);
     assert!(
@@ -412,7 +413,7 @@ fn damage_in_front_of_the_cut_is_told() {
 fn a_manifest_in_the_archive_is_held_against_what_passed_by() {
     let copy = copy_of(&seed(&server(15), Checksums::On));
     let mut server = copy.start_with(&as_primary()).expect("a server");
-    let scratch = Scratch::new(&run_as(), None).expect("a folder");
+    let scratch = Scratch::new(&run_as(), None).expect("a directory");
     let backup = |name: &str, arguments: &[&str]| {
         let folder = scratch.path().join(name);
         plain_backup(&copy, &server, &folder, arguments);
@@ -457,12 +458,12 @@ fn a_manifest_in_the_archive_is_held_against_what_passed_by() {
 fn a_manifest_beside_belongs_to_base_tar_only() {
     let copy = copy_of(&seed(&server(15), Checksums::On));
     let mut server = copy.start_with(&as_primary()).expect("a server");
-    let scratch = Scratch::new(&run_as(), None).expect("a folder");
+    let scratch = Scratch::new(&run_as(), None).expect("a directory");
     let folder = scratch.path().join("backup");
     plain_backup(&copy, &server, &folder, &[]);
     server.stop(StopMode::Fast).expect("a stop");
     let beside = scratch.path().join("beside");
-    std::fs::create_dir(&beside).expect("a folder");
+    std::fs::create_dir(&beside).expect("a directory");
     let manifest = "backup_manifest";
     std::fs::rename(folder.join(manifest), beside.join(manifest)).expect("a manifest");
     std::fs::remove_file(folder.join("postgresql.conf")).expect("settings");
@@ -480,7 +481,7 @@ fn a_manifest_beside_belongs_to_base_tar_only() {
 #[test]
 fn the_control_file_may_come_after_many_small_files() {
     let copy = copy_of(&seed(&server(15), Checksums::On));
-    let scratch = Scratch::new(&run_as(), None).expect("a folder");
+    let scratch = Scratch::new(&run_as(), None).expect("a directory");
     for number in 900_000..900_260 {
         let path = copy.pgdata.join(format!("base/1/{number}"));
         let file = File::create(path).expect("a file");

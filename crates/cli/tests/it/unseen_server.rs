@@ -26,8 +26,8 @@ fn nobody() -> u32 {
 /// The data directory as another pid namespace shows it.
 fn seen_from_elsewhere(pgdata: &Path, folder: &Path) -> PathBuf {
     let view = folder.join("view");
-    fs::create_dir(&view).expect("a folder");
-    for entry in fs::read_dir(pgdata).expect("a folder") {
+    fs::create_dir(&view).expect("a directory");
+    for entry in fs::read_dir(pgdata).expect("a directory") {
         let entry = entry.expect("an entry");
         symlink(entry.path(), view.join(entry.file_name())).expect("a link");
     }
@@ -60,13 +60,13 @@ fn holds(said: &str, words: &str) -> bool {
 /// What the report says of the server that is not seen.
 fn said_of_it(document: &CheckDocument) -> Option<&str> {
     let mut gaps = document.coverage.not_checked.iter();
-    let own = gaps.find(|gap| gap.what == "which server is at work on the files");
+    let own = gaps.find(|gap| gap.what == "which server is running on the files");
     own.map(|gap| gap.why.as_str())
 }
 
 fn healthy_under_load(major: u16) {
     let (copy, mut server) = started(major, Checksums::On, &busy());
-    let folder = tempfile::tempdir().expect("a folder");
+    let folder = tempfile::tempdir().expect("a directory");
     let view = seen_from_elsewhere(&copy.pgdata, folder.path());
     execute(&server, "CREATE TABLE public.ticks (tick int)");
     let load = Load::start(&server, &[CHANGES, COMMITS]);
@@ -107,7 +107,7 @@ fn a_server_of_18_that_cannot_be_seen_is_noticed_by_what_it_writes() {
 #[test]
 fn the_other_verbs_notice_it_too() {
     let (copy, server) = started(15, Checksums::On, &busy());
-    let folder = tempfile::tempdir().expect("a folder");
+    let folder = tempfile::tempdir().expect("a directory");
     let view = seen_from_elsewhere(&copy.pgdata, folder.path());
     execute(&server, "CREATE TABLE public.ticks (tick int)");
     let load = Load::start(&server, &[CHANGES, COMMITS]);
@@ -154,7 +154,7 @@ fn salvaged(view: &Path, out: &Path, more: &[&str], exit: u8) -> SalvageReport {
 #[test]
 fn a_person_says_that_a_server_is_at_work() {
     let (copy, server) = started(18, Checksums::On, &busy());
-    let folder = tempfile::tempdir().expect("a folder");
+    let folder = tempfile::tempdir().expect("a directory");
     let view = seen_from_elsewhere(&copy.pgdata, folder.path());
     let document = check(&view, &["--running"], 0);
     let why = said_of_it(&document).expect("said");

@@ -77,7 +77,7 @@ fn refused(ran: Ran) {
 #[test]
 fn nothing_is_written_under_a_server_that_cannot_be_seen() {
     let copy = copy_of(&seed(&installed(18), Checksums::On));
-    let folder = Scratch::new(&run_as(), None).expect("a folder");
+    let folder = Scratch::new(&run_as(), None).expect("a directory");
     let at = |name: &str| folder.path().join(name);
     let (first, second) = (at("first"), at("second"));
     mark_copy(&copy.pgdata).expect("a marker");
@@ -102,7 +102,7 @@ fn nothing_is_written_under_a_server_that_cannot_be_seen() {
     let salvage = |to: &Path| pgclinic(&[&recover[..], &rows, &["--to", text(to)]].concat());
     refused(salvage(&at("rows")));
     drop(elsewhere);
-    assert!(load.stop() > 0, "it was at work");
+    assert!(load.stop() > 0, "it was running");
     assert!(before == hurt(), "nothing was written");
     assert!(!second.exists() && !at("copy").exists());
 
@@ -121,7 +121,7 @@ fn nothing_is_written_under_a_server_that_cannot_be_seen() {
 #[test]
 fn a_stopped_cluster_is_written_to_at_once() {
     let copy = copy_of(&seed(&installed(18), Checksums::On));
-    let folder = Scratch::new(&run_as(), None).expect("a folder");
+    let folder = Scratch::new(&run_as(), None).expect("a directory");
     let journal = folder.path().join("journal");
     mark_copy(&copy.pgdata).expect("a marker");
     let injured = injure(&copy, "public.frozen", &["--journal", text(&journal)]).exits(0);

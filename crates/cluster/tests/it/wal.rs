@@ -10,7 +10,7 @@ use pgclinic_source::DataDirectory;
 use pgclinic_testkit::{all_majors, copy_of, run_as, seed, server};
 
 fn open(pgdata: &std::path::Path) -> Cluster {
-    let source = DataDirectory::open(pgdata).expect("a folder");
+    let source = DataDirectory::open(pgdata).expect("a directory");
     Cluster::open(Arc::new(source)).expect("a cluster")
 }
 
@@ -91,8 +91,8 @@ fn after_a_crash_the_wal_raises_the_limits() {
 fn small_and_large_segments() {
     let installation = all_majors().pop().expect("the newest");
     for megabytes in [1, 64] {
-        let scratch = Scratch::new(&run_as(), None).expect("a folder");
-        let pgdata = scratch.folder("data").expect("a folder");
+        let scratch = Scratch::new(&run_as(), None).expect("a directory");
+        let pgdata = scratch.folder("data").expect("a directory");
         let options = InitOptions {
             wal_segsize_mb: Some(megabytes),
             ..InitOptions::default()

@@ -113,7 +113,7 @@ fn hold(batch: &RecordBatch, next: &mut i32) {
 
 #[test]
 fn rows_come_back_in_their_order() {
-    let folder = tempfile::tempdir().expect("a folder");
+    let folder = tempfile::tempdir().expect("a directory");
     for (layout, name) in [
         (Layout::Parquet, "file.parquet"),
         (Layout::Arrow, "file.arrow"),

@@ -166,7 +166,7 @@ fn compare(session: &mut Session, database: &str, destination: &Path, extension:
 
 fn columns_equal_the_server(major: u16, form: &str) {
     let copy = copy_of(&seed(&server(major), Checksums::On));
-    let folder = tempfile::tempdir().expect("a folder");
+    let folder = tempfile::tempdir().expect("a directory");
     let destination = folder.path().join("out");
     let account = salvaged(&copy.pgdata, &options(&destination, form));
     assert_eq!(
@@ -228,7 +228,7 @@ fn columns_fall_back_as_a_whole() {
     drop((session, bytes));
     running.stop(StopMode::Fast).expect("stopped");
     for form in ["parquet", "arrow"] {
-        let folder = tempfile::tempdir().expect("a folder");
+        let folder = tempfile::tempdir().expect("a directory");
         let destination = folder.path().join("out");
         let mut options = options(&destination, form);
         // So little that there are many row groups.
@@ -268,7 +268,7 @@ fn columns_fall_back_as_a_whole() {
         drop(session);
         running.stop(StopMode::Fast).expect("stopped");
         let left: Vec<_> = std::fs::read_dir(destination.join("postgres"))
-            .expect("a folder")
+            .expect("a directory")
             .flatten()
             .collect();
         assert!(
@@ -302,7 +302,7 @@ fn fallen(account: &SalvageReport, table: &str) -> Vec<String> {
 #[test]
 fn large_objects_are_rows() {
     let copy = copy_of(&seed(&server(15), Checksums::On));
-    let folder = tempfile::tempdir().expect("a folder");
+    let folder = tempfile::tempdir().expect("a directory");
     let destination = folder.path().join("out");
     let account = salvaged(&copy.pgdata, &options(&destination, "parquet"));
     let objects = account.large_objects.first().expect("large objects");
@@ -333,7 +333,7 @@ fn large_objects_are_rows() {
 #[test]
 fn tables_without_catalogs_have_columns() {
     let copy = copy_of(&seed(&server(15), Checksums::On));
-    let folder = tempfile::tempdir().expect("a folder");
+    let folder = tempfile::tempdir().expect("a directory");
     let (known, blind) = (folder.path().join("known"), folder.path().join("blind"));
     salvaged(&copy.pgdata, &options(&known, "parquet"));
     let mut options = options(&blind, "parquet");

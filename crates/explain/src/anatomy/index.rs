@@ -142,7 +142,7 @@ fn btree_alternative(
     if offset & BT_IS_POSTING == 0 {
         let heap_tid = offset & BT_PIVOT_HEAP_TID_ATTR != 0;
         let tail = if heap_tid {
-            " and a row number at its end"
+            " and a TID at its end"
         } else {
             ""
         };

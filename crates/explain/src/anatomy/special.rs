@@ -207,7 +207,7 @@ pub(super) fn fields(
 fn body_name(method: AccessMethod) -> &'static str {
     match method {
         AccessMethod::Hash => "bitmap of overflow pages",
-        AccessMethod::Gin => "row numbers",
+        AccessMethod::Gin => "TIDs",
         AccessMethod::Brin => "range map",
         _ => "contents of a deleted page",
     }

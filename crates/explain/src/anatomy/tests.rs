@@ -377,7 +377,7 @@ mod seeded {
             .iter()
             .filter(|home| home.database == database)
         {
-            for files in cluster.files(home).expect("a folder") {
+            for files in cluster.files(home).expect("a directory") {
                 let Some(relation) = catalog.by_file(home.tablespace, files.filenode) else {
                     continue;
                 };

@@ -79,7 +79,7 @@ fn place(names: &Names<'_>) -> Vec<String> {
     if let (Some(owner), Some(relation)) = (&resolved.owner, &resolved.relation) {
         lines.push(match relation.kind {
             Kind::Toast => format!(
-                "- it keeps the long values of {} {}",
+                "- it keeps the TOASTed values of {} {}",
                 owner.kind.words(),
                 visible(&owner.name)
             ),

@@ -98,7 +98,7 @@ fn place_of<'a>(
 fn resolve_path(cluster: &Cluster, facts: &Facts, path: &str, resolved: &mut Resolved) {
     let Some((home, file)) = place_of(cluster, path) else {
         let note = format!(
-            "{path} does not lie in any folder of relation files of this cluster: is this the right cluster?"
+            "{path} does not lie in any directory of relation files of this cluster: is this the right cluster?"
         );
         return resolved.notes.push(note);
     };

@@ -25,7 +25,7 @@ pub(super) fn notes(cluster: &Cluster, facts: &Facts, notes: &mut Vec<String>) {
         notes.push(if xid.precedes(next) && !xid.precedes(oldest) {
             format!("transaction {xid} is one of those that the cluster knows, {oldest} to {next}; its status stands in {file}, which {is_there}")
         } else {
-            format!("at the last checkpoint the cluster knew transactions {oldest} to {next}: number {xid} is none of them, so it comes from damaged bytes or an old page")
+            format!("at the last checkpoint the cluster knew transactions {oldest} to {next}: number {xid} is not one of them, so it comes from damaged bytes or an old page")
         });
     }
     if let Some(multi) = facts.multixact {
@@ -33,7 +33,7 @@ pub(super) fn notes(cluster: &Cluster, facts: &Facts, notes: &mut Vec<String>) {
         notes.push(if multi.precedes(next) && !multi.precedes(oldest) {
             format!("multixact {multi} is one of those that the cluster knows, {oldest} to {next}")
         } else {
-            format!("at the last checkpoint the cluster knew multixacts {oldest} to {next}: number {multi} is none of them, so it comes from damaged bytes or an old page")
+            format!("at the last checkpoint the cluster knew multixacts {oldest} to {next}: number {multi} is not one of them, so it comes from damaged bytes or an old page")
         });
     }
     if let Some(file) = facts

@@ -574,7 +574,7 @@ mod seeded {
             resolved
                 .notes
                 .iter()
-                .any(|note| note.contains("is none of them")),
+                .any(|note| note.contains("is not one of them")),
             "{:?}",
             resolved.notes
         );

@@ -112,7 +112,7 @@ impl fmt::Display for EntryFault {
                 write!(f, "column number {found} in an index of {columns} columns")
             }
             EntryFault::Category { found } => {
-                write!(f, "category {found} of a null is none of 1 to 3")
+                write!(f, "category {found} of a null is not one of 1 to 3")
             }
             EntryFault::Key(AttributeFaultKind::BeyondTuple { end, len }) => {
                 write!(f, "its key ends at byte {end} of {len}")

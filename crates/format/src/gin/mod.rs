@@ -113,7 +113,7 @@ impl Opaque {
             return Some("only a page of waiting entries can hold whole rows");
         }
         if flags & GIN_COMPRESSED != 0 && flags & GIN_DATA == 0 {
-            return Some("only a page of row numbers can be compressed");
+            return Some("only a posting tree page can be compressed");
         }
         let in_tree = flags & (GIN_LEAF | GIN_INCOMPLETE_SPLIT) != 0;
         if flags & GIN_DELETED != 0 && flags & GIN_DATA == 0 && in_tree {
@@ -149,8 +149,8 @@ impl PageKind {
             PageKind::Meta => "the meta page",
             PageKind::EntryLeaf => "a leaf of keys",
             PageKind::EntryInner => "an inner page of keys",
-            PageKind::PostingLeaf => "a leaf of row numbers",
-            PageKind::PostingInner => "an inner page of row numbers",
+            PageKind::PostingLeaf => "a posting tree leaf",
+            PageKind::PostingInner => "an inner posting tree page",
             PageKind::Pending => "a page of waiting entries",
             PageKind::Deleted => "a deleted page",
         }

@@ -65,11 +65,11 @@ impl fmt::Display for PostingFault {
             }
             PostingFault::BrokenNumber => f.write_str("a compressed number has no end"),
             PostingFault::NotRising { before, tid } => {
-                write!(f, "row {tid} stands behind row {before}")
+                write!(f, "row {tid} stands after row {before}")
             }
             PostingFault::Impossible { tid } => write!(f, "no row can be numbered {tid}"),
             PostingFault::TooHigh { before } => {
-                write!(f, "the number behind row {before} is too high for any row")
+                write!(f, "the number after row {before} is too high for any row")
             }
         }
     }

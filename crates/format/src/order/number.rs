@@ -132,7 +132,7 @@ pub(super) fn tid([a, b, c, d, e, f]: [u8; 6]) -> (u16, u16, u16) {
 /// Its length in microseconds, with months of 30 days.
 #[expect(
     clippy::cast_possible_truncation,
-    reason = "the fields are cut out of one number"
+    reason = "the fields are taken out of one number"
 )]
 pub(super) fn interval(bytes: [u8; 16]) -> i128 {
     let all = u128::from_le_bytes(bytes);

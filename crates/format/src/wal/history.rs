@@ -59,7 +59,7 @@ impl History {
                 return fault("it does not begin with the number of a timeline");
             };
             let Some(at) = words.next().and_then(parse_lsn) else {
-                return fault("no WAL position stands behind the timeline");
+                return fault("no WAL position stands after the timeline");
             };
             if switches.last().is_some_and(|last| last.timeline >= left) {
                 return fault("timelines do not rise");
@@ -116,7 +116,7 @@ mod tests {
         );
         assert_eq!(
             why("1\n"),
-            "line 1: no WAL position stands behind the timeline"
+            "line 1: no WAL position stands after the timeline"
         );
         assert_eq!(why("2\t0/1\n1\t0/2"), "line 2: timelines do not rise");
         assert_eq!(

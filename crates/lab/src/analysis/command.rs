@@ -138,7 +138,7 @@ mod tests {
     #[test]
     fn folders_and_servers_are_said_so_that_the_same_plan_comes_again() {
         let (one, other) = (tempfile::tempdir(), tempfile::tempdir());
-        let folders = [one, other].map(|folder| folder.expect("a folder"));
+        let folders = [one, other].map(|folder| folder.expect("a directory"));
         let experiment = experiment_named("filesystem").expect("it is registered");
         let prepared = |folder: &TempDir| PreparedFolder {
             name: None,

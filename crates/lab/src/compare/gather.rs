@@ -68,7 +68,7 @@ fn refuse_taken(into: &Path) -> Result<()> {
     for entry in entries {
         if !entry.is_ok_and(is_part) {
             return Err(Error::Refused(format!(
-                "{} is not empty: name a new folder with --into",
+                "{} is not empty: name a new directory with --into",
                 into.display()
             )));
         }
@@ -184,9 +184,9 @@ mod tests {
     /// A folder with a plan and one run of these files.
     fn folder(home: &Path, name: &str, files: &[&str]) -> PathBuf {
         let path = home.join(name);
-        RunFolder::create(&path, plan(1)).expect("a run folder");
+        RunFolder::create(&path, plan(1)).expect("a run directory");
         let run = path.join("runs/b01-one");
-        fs::create_dir(&run).expect("a run's folder");
+        fs::create_dir(&run).expect("a run's directory");
         for file in files {
             fs::write(run.join(file), name).expect("a file");
         }
@@ -200,13 +200,13 @@ mod tests {
 
     #[test]
     fn a_folder_without_runs_is_one_with_no_runs() {
-        let home = tempfile::tempdir().expect("a folder");
+        let home = tempfile::tempdir().expect("a directory");
         let one = folder(home.path(), "one", &["run.json", "server.log"]);
         let other = folder(home.path(), "other", &[]);
         fs::remove_dir_all(other.join("runs")).expect("no runs");
         let into = home.path().join("merged");
         // What a merge that was killed leaves is in nobody's way.
-        fs::create_dir_all(into.join(".part-merge/machines/old")).expect("a folder");
+        fs::create_dir_all(into.join(".part-merge/machines/old")).expect("a directory");
         let made = gathered(&[&one, &other], &into).expect("copies");
         fs::write(made.folder().join("report.html"), "").expect("a page");
         assert!(!into.join("machines").exists(), "not before it is whole");
@@ -230,7 +230,7 @@ mod tests {
                 .expect_err("it is full")
                 .to_string(),
             format!(
-                "{} is not empty: name a new folder with --into",
+                "{} is not empty: name a new directory with --into",
                 into.display()
             )
         );
@@ -238,7 +238,7 @@ mod tests {
 
     #[test]
     fn what_fails_leaves_nothing_that_refuses_a_repeat() {
-        let home = tempfile::tempdir().expect("a folder");
+        let home = tempfile::tempdir().expect("a directory");
         let one = folder(home.path(), "one", &["run.json"]);
         let broken = folder(home.path(), "broken", &["run.json"]);
         let (plan, kept) = (broken.join("plan.json"), broken.join("kept.json"));
@@ -249,15 +249,15 @@ mod tests {
         assert!(!into.exists());
 
         // A folder that was there already stays, and stays empty.
-        fs::create_dir(&into).expect("a folder");
+        fs::create_dir(&into).expect("a directory");
         gathered(&[&one, &broken], &into).expect_err("one has no plan");
-        assert_eq!(fs::read_dir(&into).expect("a folder").count(), 0);
+        assert_eq!(fs::read_dir(&into).expect("a directory").count(), 0);
 
         fs::rename(&kept, &plan).expect("a plan");
         let made = gathered(&[&one, &broken], &into).expect("copies");
         // Nobody gave them their names: the page could not be written.
         drop(made);
-        assert_eq!(fs::read_dir(&into).expect("a folder").count(), 0);
+        assert_eq!(fs::read_dir(&into).expect("a directory").count(), 0);
         gathered(&[&one, &broken], &into)
             .and_then(Gathered::finish)
             .expect("all of it");

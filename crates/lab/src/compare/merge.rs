@@ -37,7 +37,7 @@ pub fn merge(
     let machines: Vec<Machine<'_>> = machines.collect();
     let mut merged = document(experiment, plan, &machines, about);
     merged.remarks.push(format!(
-        "merged from {} folders: differences are taken inside blocks, so that machines of different speed do not blur them",
+        "merged from {} directories: differences are taken inside blocks, so that machines of different speed do not blur them",
         folders.len()
     ));
     merged.remarks.extend(blocks_differ(folders, &names));
@@ -139,7 +139,7 @@ pub(super) fn each_run_once(folders: &[Recorded<'_>]) -> Result<()> {
             let identity = (id, result.started, result.elapsed_s.to_bits());
             if let Some(other) = seen.insert(identity, folder.name) {
                 return Err(Error::Refused(format!(
-                    "{other} and {} hold the same run, {id}: a folder and its copy count once",
+                    "{other} and {} hold the same run, {id}: a directory and its copy count once",
                     folder.name
                 )));
             }

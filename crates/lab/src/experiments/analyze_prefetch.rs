@@ -33,7 +33,7 @@ Fills a table far larger than its sample, restarts the server with none of its f
 one ANALYZE. The arms are PostgreSQL 13, which reads block after block, 14, which asks for blocks ahead of time, and \
 18 with each io_method; the axis is maintenance_io_concurrency, the number of blocks that are asked for ahead.
 
-The device's own counter, before and after, proves that the run was cold; what it cannot prove is said beside the run. \
+The device's own counter, before and after, proves that the run was cold; what it cannot prove is reported beside the run. \
 In a virtual machine the cache of the host stays out of reach, and on a fast local disk there is little to win: the \
 wait for one block is what asking ahead saves. ANALYZE draws another sample each time, so runs of one cell differ.
 

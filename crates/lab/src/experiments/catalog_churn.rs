@@ -83,11 +83,11 @@ impl Experiment for CatalogChurn {
          other at once and autovacuum is off; at a number of cycles (or logins) a second autovacuum works meanwhile, looking \
          every second, so that what is left is what it cannot keep up with.\n\n\
          Then autovacuum is let loose on the bloated catalogs, while a probe opens a session and reads a small table, again and \
-         again. The longest stall of the probe is the incident of the article: a SELECT that waits because VACUUM cuts the end \
+         again. The longest stall of the probe is the incident of the article: a SELECT that waits because VACUUM truncates the end \
          off pg_attribute. The workload bulk is made for it: thousands of tables of 100 columns were created and dropped before \
          the run, so that all of the end of pg_attribute is empty. There, the arm no-truncate has vacuum_truncate off on the \
-         catalogs (18 has it as a setting of the server). cut_bytes tells how much was cut off pg_attribute, cut_stall_ms the \
-         longest of the probes in which it became shorter. The stall grows with the size of what is cut off and with \
+         catalogs (18 has it as a setting of the server). cut_bytes tells how much was truncated pg_attribute, cut_stall_ms the \
+         longest of the probes in which it became shorter. The stall grows with the size of what is truncated and with \
          shared_buffers, all of which are searched for its pages; that axis is varied at the workload bulk only.\n\n\
          The arm reuse is run at the rate max without a held snapshot, where it differs from the baseline.\n\n\
          Published: a reporting table writes 62 rows into pg_attribute, 27 into pg_attrdef and 9 into pg_class. For the shop \
@@ -171,7 +171,7 @@ impl Experiment for CatalogChurn {
             exact("kept_bytes", "pg_attribute after autovacuum", "bytes"),
             Metric::exact(
                 "cut_bytes",
-                "cut off pg_attribute by autovacuum",
+                "truncated pg_attribute by autovacuum",
                 "bytes",
                 Better::Higher,
             ),

@@ -58,7 +58,7 @@ impl Experiment for ConnectionMemory {
         let mut arms = vec![
             Arm::new("idle", "idle since it connected"),
             sort("sort-16mb", "16MB"),
-            Arm::new("many-tables", "idle after looking at 300 tables")
+            Arm::new("many-tables", "idle after examining 300 tables")
                 .with_parameter("does", "tables"),
             Arm::new(READ_ALL, "idle after reading all shared buffers")
                 .with_parameter("does", "buffers"),

@@ -48,7 +48,7 @@ impl Experiment for DuplicateInserts {
          Which key collides matters, and which index was created first: a refused row has entries in all indexes that were \
          asked before the one that refused. Autovacuum hides what is left, so it is an axis; with it on, the outcome \
          depends on when it came by, and only the tables whose primary key came first are tried.\n\n\
-         With --learn-from rows also have the columns of your table: what a refused long value leaves in the TOAST table is part \
+         With --learn-from rows also have the columns of your table: what a refused TOASTed value leaves in the TOAST table is part \
          of the growth."
     }
 

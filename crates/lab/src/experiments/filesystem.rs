@@ -55,7 +55,7 @@ impl Experiment for Filesystem {
     }
 
     fn explain(&self) -> &str {
-        "pgbench's TPC-B-like load on a cluster in each of the folders that you name with --folder: file systems that you \
+        "pgbench's TPC-B-like load on a cluster in each of the directories that you name with --folder: file systems that you \
          have made and mounted with the options to be compared. Recorded are the mount options as the kernel tells them. \
          Measured are the rate in the second half of the window, when caches have settled, the slowest hundredth, the \
          space on disk and the time to load.\n\n\
@@ -63,9 +63,9 @@ impl Experiment for Filesystem {
          an axis; with --learn-from it is that of your table. An arm is called as you say (--folder NAME=DIR), else by its file system and the options that were compared in \
          public: the mount options, and for ZFS compression and record size as `zfs get` tells them. All properties of the dataset \
          and the parameters of the module are recorded where they exist. The published ZFS arm with module parameters and a \
-         log device of its own is called zfs-module-and-log. Folders on one disk share it: whatever runs on one of them is felt on \
+         log device of its own is called zfs-module-and-log. Directories on one disk share it: whatever runs on one of them is felt on \
          the other, and the arm says so. Without --folder the \
-         folder of the laboratory's data is the only arm, which gives figures and no comparison."
+         directory of the laboratory's data is the only arm, which gives figures and no comparison."
     }
 
     fn matrix(&self, scale: Scale) -> Matrix {
@@ -77,7 +77,7 @@ impl Experiment for Filesystem {
         Matrix {
             arms: vec![Arm::new(
                 "data-folder",
-                "the folder of the laboratory's data",
+                "the directory of the laboratory's data",
             )],
             axes: vec![Axis::new("filler", "", &fillers)],
             blocks: scale.pick(1, 6, 3),
@@ -373,18 +373,21 @@ mod tests {
 
     #[test]
     fn folders_on_one_disk_are_told_and_a_given_name_stays() {
-        let homes = [tempfile::tempdir(), tempfile::tempdir()].map(|home| home.expect("a folder"));
+        let homes =
+            [tempfile::tempdir(), tempfile::tempdir()].map(|home| home.expect("a directory"));
         let folders = homes.each_ref().map(|home| PreparedFolder {
             name: Some("zfs-module-and-log".to_owned()).filter(|_| home.path() == homes[0].path()),
             path: home.path().to_path_buf(),
         });
-        let arms = FILESYSTEM.arms_in(&folders).expect("folders are its arms");
+        let arms = FILESYSTEM
+            .arms_in(&folders)
+            .expect("directories are its arms");
         assert_eq!(arms[0].name, "zfs-module-and-log");
         let other = format!("on one disk with {}", homes[1].path().display());
         assert!(arms[0].words.ends_with(&other), "{}", arms[0].words);
         let alone = FILESYSTEM
             .arms_in(&folders[..1])
-            .expect("folders are its arms");
+            .expect("directories are its arms");
         assert!(
             !alone[0].words.contains("on one disk"),
             "{}",

@@ -36,7 +36,7 @@ const OWN_MAX: [u64; 3] = [500, 20_000, 1_500_000];
 const EXPLAIN: &str = "\
 Fills a database with large objects and dumps it with the newest pg_dump that still writes an entry for each of \
 them (16 and before) and with the newest that gathers them (17 and later), to the custom and to the directory format. \
-Measured are the peak of pg_dump's own memory (VmHWM of its process, looked at while it runs), the time, the size of \
+Measured are the peak of pg_dump's own memory (VmHWM of its process, examined while it runs), the time, the size of \
 the archive, the entries and bytes of its catalogue, and the number of files.
 
 The server is a PostgreSQL 15, as a pg_dump refuses servers newer than itself. The programs are looked for among all \
@@ -287,7 +287,7 @@ impl Experiment for LargeObjectDump {
     fn advice(&self, arm: &Arm) -> String {
         match arm.name.as_str() {
             "pg-dump-16" => "either pg_dump will do",
-            SALVAGE => "stop the server, or take a copy or a backup of it, and: pgclinic salvage PGDATA --to FOLDER (a tar file of the objects by number, without owners and rights)",
+            SALVAGE => "stop the server, or take a copy or a backup of it, and: pgclinic salvage PGDATA --to DIR (a tar file of the objects by number, without owners and rights)",
             _ => "dump with pg_dump 17 or later: it also dumps older servers, and pg_restore must be as new",
         }
         .to_owned()

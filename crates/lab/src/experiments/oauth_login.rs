@@ -40,7 +40,7 @@ Starts a small OpenID provider with certificates of its own (discovery, keys, de
 writes pg_hba.conf and pg_ident.conf with a remark on each line, and logs in over and over with one kind of token: a \
 good one, an expired one, one for another audience, without the scope, of another issuer, with a forged signature, of \
 somebody whom the map does not know, for somebody else's role, and a good one while the issuer is down. A run that lets \
-the wrong person in, or keeps the right one out, counts wrong answers.
+the wrong user in, or keeps the right one out, counts wrong answers.
 
 PostgreSQL 18 speaks OAUTHBEARER and leaves the checking of tokens to a validator library, which it does not bring \
 along, nor does Debian (there are projects, such as Percona's pg_oidc_validator). This experiment compiles one (a page of C, so `cc` must be there) that asks the laboratory; what \
@@ -49,7 +49,7 @@ beside the server, and each run says so.
 
 The arm psql logs in with psql's own device flow where a psql 18 with libpq-oauth is found (Debian sid's, which \
 `cargo xtask servers` makes). Keycloak is the second provider where Java is here and \
-`cargo xtask servers --only keycloak` has fetched it; its tokens, signed with RS256, come by its own device flow, whose pages for login and consent the laboratory fills in as a person with a browser does. The arm broken-rules writes the mistakes that people make into both files, reads \
+`cargo xtask servers --only keycloak` has fetched it; its tokens, signed with RS256, come by its own device flow, whose pages for login and consent the laboratory fills in as a user with a browser does. The arm broken-rules writes the mistakes that people make into both files, reads \
 pg_hba_file_rules and pg_ident_file_mappings, and explains each line; it also shows that a reload keeps the old rules, \
 without a word to whoever asked for it.
 

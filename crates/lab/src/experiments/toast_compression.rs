@@ -66,7 +66,7 @@ impl Experiment for ToastCompression {
          with lz4, and EXTERNAL, that is out of line and not compressed. One to several sessions each read one key of all \
          documents, from the start, the middle or the end of the document. Measured are the bytes a row takes, the \
          processor time for a million rows, and the time.\n\n\
-         The documents are made through text, so that each is packed by its own table's method; a copy from one table to \
+         The documents are made through text, so that each is compressed by its own table's method; a copy from one table to \
          another keeps the old packing, as pg_column_compression shows, which is asked in each run. The axis cores bounds the server to so \
          many processors, as taskset would; clients keep all of them. lz4 needs PostgreSQL 14 or newer, built with it.\n\n\
          With --learn-from the rows have the shape of your table, and its longest column is read as a whole.\n\n\
@@ -115,7 +115,7 @@ impl Experiment for ToastCompression {
             ),
             Metric::exact(
                 "bytes_row",
-                "bytes a row, long values included",
+                "bytes a row, TOASTed values included",
                 "bytes",
                 Better::Lower,
             ),
@@ -127,13 +127,13 @@ impl Experiment for ToastCompression {
             ),
             Metric::exact(
                 "share",
-                "size, of what the documents take unpacked",
+                "size, of what the documents take uncompressed",
                 "%",
                 Better::Lower,
             ),
             Metric::exact(
                 "packed_percent",
-                "documents that are packed by the arm's method",
+                "documents that are compressed by the arm's method",
                 "%",
                 Better::Higher,
             ),
@@ -297,8 +297,8 @@ impl Experiment for ToastCompression {
 
     fn remarks(&self, _results: &[RunResult]) -> Vec<String> {
         vec![
-            "rows that are there keep the packing they have: UPDATE … SET body = body::text::jsonb packs them anew, and \
-             pg_column_compression(body) shows how each is packed"
+            "rows that are there keep the packing they have: UPDATE … SET body = body::text::jsonb packs them again, and \
+             pg_column_compression(body) shows how each is compressed"
                 .to_owned(),
         ]
     }
@@ -348,7 +348,7 @@ fn packed(bench: &Bench<'_>, session: &mut Session) -> Result<Option<f64>> {
     }
     let rows = session
         .query(PACKED)
-        .map_err(Error::sql("asking how documents are packed"))?;
+        .map_err(Error::sql("asking how documents are compressed"))?;
     let counts = rows.iter().filter_map(|row| match row.as_slice() {
         [Some(method), Some(count)] => Some((method.as_str(), count.parse().ok()?)),
         _ => None,
@@ -363,7 +363,7 @@ fn packed_by(arm: &str, counts: &[(&str, f64)]) -> Result<f64> {
         .find(|(method, _)| ![arm, "none"].contains(method));
     if let Some((method, count)) = other {
         return Err(Error::Refused(format!(
-            "{count} documents of the arm {arm} are packed by {method}"
+            "{count} documents of the arm {arm} are compressed by {method}"
         )));
     }
     let sum = |wanted: &str| -> f64 {
@@ -409,7 +409,7 @@ mod tests {
             .unwrap_err()
             .to_string();
         assert!(
-            copied.contains("25 documents of the arm lz4 are packed by pglz"),
+            copied.contains("25 documents of the arm lz4 are compressed by pglz"),
             "{copied}"
         );
         assert!(packed_by("external", &[("pglz", 1.0)]).is_err());

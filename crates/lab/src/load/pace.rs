@@ -39,7 +39,7 @@ impl Pace {
             Ok(Self::Open { rate })
         } else {
             Err(format!(
-                "{rate} is no rate of rounds a second: it must be above 0, and at most {RATE_MAX}"
+                "{rate} is not a rate of rounds a second: it must be above 0, and at most {RATE_MAX}"
             ))
         }
     }
@@ -171,7 +171,7 @@ mod tests {
     fn a_rate_that_no_clock_can_keep_is_refused() {
         for rate in [0.0, -5.0, f64::NAN, f64::INFINITY, 1e12] {
             let why = Pace::open(rate).expect_err("no rate");
-            assert!(why.contains("is no rate of rounds a second"), "{why}");
+            assert!(why.contains("is not a rate of rounds a second"), "{why}");
         }
         assert_eq!(Pace::open(1e7), Ok(Pace::Open { rate: 1e7 }));
         // Whoever makes one without asking has time go on all the same.

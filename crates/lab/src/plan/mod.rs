@@ -267,7 +267,7 @@ fn matrix(experiment: &dyn Experiment, options: &PlanOptions) -> Result<Matrix> 
         matrix.arms = experiment.arms_in(&options.folders).ok_or_else(|| {
             let name = experiment.name();
             Error::Refused(format!(
-                "the arms of {name} are no folders; `lab list {name}` says what they are"
+                "the arms of {name} are no directories; `lab list {name}` says what they are"
             ))
         })?;
     }

@@ -51,7 +51,7 @@ fn enough_files(cost: &Cost, files: u64) -> Result<()> {
 fn room_for_servers(experiment: &dyn Experiment, plan: &Plan, site: &Site) -> Result<()> {
     for (folder, bytes) in by_disk(&by_folder(experiment, plan, &site.data_folder()?))? {
         let found = rustix::fs::statvfs(&folder)
-            .map_err(|error| Error::io("look at the disk of", &folder)(error.into()))?;
+            .map_err(|error| Error::io("examine the disk of", &folder)(error.into()))?;
         let free = found.f_bavail.saturating_mul(found.f_frsize);
         enough_disk(bytes, &folder, free)?;
     }
@@ -82,7 +82,7 @@ fn by_disk(folders: &[(PathBuf, u64)]) -> Result<Vec<(PathBuf, u64)>> {
     let mut disks: BTreeMap<u64, (PathBuf, u64)> = BTreeMap::new();
     for (folder, bytes) in folders {
         let folder = existing(folder);
-        let found = std::fs::metadata(&folder).map_err(Error::io("look at", &folder))?;
+        let found = std::fs::metadata(&folder).map_err(Error::io("examine", &folder))?;
         let (_, sum) = disks.entry(found.dev()).or_insert((folder, 0));
         *sum = sum.saturating_add(*bytes);
     }
@@ -165,10 +165,10 @@ mod tests {
 
     #[test]
     fn folders_that_are_arms_need_their_own_disk_and_those_of_one_disk_share_it() {
-        let home = tempfile::tempdir().expect("a folder");
+        let home = tempfile::tempdir().expect("a directory");
         let folders = ["one", "other"].map(|name| home.path().join(name));
         for folder in &folders {
-            std::fs::create_dir(folder).expect("a folder");
+            std::fs::create_dir(folder).expect("a directory");
         }
         let experiment = experiment_named("filesystem").expect("it is registered");
         let prepared = |path: &PathBuf| PreparedFolder {

@@ -61,7 +61,7 @@ impl RunFolder {
                 Ok(found)
             } else {
                 Err(Error::Refused(format!(
-                    "{} holds the plan {} and not {}: name another folder with --into, or resume that one",
+                    "{} holds the plan {} and not {}: name another directory with --into, or resume that one",
                     path.display(),
                     found.plan.hash,
                     plan.hash
@@ -72,7 +72,7 @@ impl RunFolder {
         let is_left = |entry: DirEntry| is_from_a_killed_start(&entry);
         if path.is_file() || entries.any(|entry| !entry.is_ok_and(is_left)) {
             return Err(Error::Refused(format!(
-                "{} is not empty and holds no experiment: name a new folder with --into",
+                "{} is not empty and holds no experiment: name a new directory with --into",
                 path.display()
             )));
         }
@@ -205,7 +205,7 @@ impl RunFolder {
         match lock.try_lock() {
             Ok(()) => Ok(lock),
             Err(std::fs::TryLockError::WouldBlock) => Err(Error::Refused(format!(
-                "another laboratory works in {}: wait for it, or name another folder with --into",
+                "another laboratory works in {}: wait for it, or name another directory with --into",
                 self.path.display()
             ))),
             Err(std::fs::TryLockError::Error(error)) => Err(Error::io("lock", &path)(error)),
@@ -304,12 +304,12 @@ mod tests {
 
     #[test]
     fn runs_that_are_gone_are_made_anew() {
-        let home = tempfile::tempdir().expect("a folder");
-        let folder = RunFolder::create(home.path(), plan(1)).expect("a run folder");
+        let home = tempfile::tempdir().expect("a directory");
+        let folder = RunFolder::create(home.path(), plan(1)).expect("a run directory");
         std::fs::remove_dir_all(home.path().join(RUNS)).expect("no runs");
         folder.clean().expect("nothing to remove");
         let cell = &folder.plan().cells[0];
-        let part = folder.begin_run(cell).expect("a folder for the run");
+        let part = folder.begin_run(cell).expect("a directory for the run");
         let result = crate::analysis::tests::result(cell, 1.0);
         folder.end_run(&part, &result).expect("a result");
         let (results, unreadable) = folder.results().expect("results");
@@ -319,11 +319,11 @@ mod tests {
 
     #[test]
     fn a_start_that_was_killed_before_the_plan_had_its_name_can_be_repeated() {
-        let home = tempfile::tempdir().expect("a folder");
+        let home = tempfile::tempdir().expect("a directory");
         let (part, runs) = (home.path().join(".part-plan.json"), home.path().join(RUNS));
-        std::fs::create_dir(&runs).expect("a folder");
+        std::fs::create_dir(&runs).expect("a directory");
         std::fs::write(&part, "{\"schema\": \"pgcl").expect("half a plan");
-        RunFolder::create(home.path(), plan(1)).expect("a run folder");
+        RunFolder::create(home.path(), plan(1)).expect("a run directory");
         RunFolder::open(home.path()).expect("a plan");
         assert!(!part.exists(), "the half plan became a whole one");
     }
@@ -331,9 +331,9 @@ mod tests {
     #[test]
     fn a_folder_with_anything_else_in_it_is_left_alone() {
         for file in ["letters.txt", "runs/letters.txt", "runs"] {
-            let home = tempfile::tempdir().expect("a folder");
+            let home = tempfile::tempdir().expect("a directory");
             let path = home.path().join(file);
-            std::fs::create_dir_all(path.parent().expect("a parent")).expect("a folder");
+            std::fs::create_dir_all(path.parent().expect("a parent")).expect("a directory");
             std::fs::write(&path, "").expect("a file");
             let refused = RunFolder::create(home.path(), plan(1)).expect_err(file);
             assert!(refused.to_string().contains("is not empty"), "{refused}");

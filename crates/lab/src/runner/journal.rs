@@ -124,7 +124,7 @@ mod tests {
 
     #[test]
     fn a_line_cut_off_by_a_kill_spoils_no_other() {
-        let folder = tempfile::tempdir().expect("a folder");
+        let folder = tempfile::tempdir().expect("a directory");
         let path = folder.path().join("journal.jsonl");
         append(&path, &Entry::new(Event::Began)).expect("a line");
         // The second ends inside of a character of two bytes.

@@ -138,7 +138,7 @@ pub fn carry_out(
     match unreadable.first() {
         None => Ok(results),
         Some(first) => Err(Error::Refused(format!(
-            "{} cannot be read: {}. Remove the folder and resume.",
+            "{} cannot be read: {}. Remove the directory and resume.",
             first.path.display(),
             first.why
         ))),

@@ -116,8 +116,8 @@ mod tests {
 
     /// What is dropped when each run takes `seconds`, block by block.
     fn dropped_at(seconds: f64) -> (Vec<u32>, Plan) {
-        let home = tempfile::tempdir().expect("a folder");
-        let folder = RunFolder::create(home.path(), plan()).expect("a run folder");
+        let home = tempfile::tempdir().expect("a directory");
+        let folder = RunFolder::create(home.path(), plan()).expect("a run directory");
         folder
             .journal(&Entry::new(Event::Began))
             .expect("a journal");
@@ -125,14 +125,14 @@ mod tests {
         let mut dropped = Vec::new();
         for cell in folder.plan().cells.clone() {
             let is_dropped = overrun.drops(&Made, &folder, &cell, &mut |_| {});
-            if is_dropped.expect("a folder that can be read") {
+            if is_dropped.expect("a directory that can be read") {
                 dropped.push(cell.block);
                 continue;
             }
             if folder.plan().is_spare(&cell) {
                 continue;
             }
-            let part = folder.begin_run(&cell).expect("a folder");
+            let part = folder.begin_run(&cell).expect("a directory");
             let mut result = result(&cell, 1.0);
             result.elapsed_s = seconds;
             folder.end_run(&part, &result).expect("a result");

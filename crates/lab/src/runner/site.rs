@@ -46,7 +46,7 @@ fn is_false(word: &bool) -> bool {
 impl KeptSite {
     /// What of these options is kept.
     pub fn of(options: &SiteOptions) -> Result<Self> {
-        let whole = |path: &PathBuf| std::path::absolute(path).map_err(Error::io("look at", path));
+        let whole = |path: &PathBuf| std::path::absolute(path).map_err(Error::io("examine", path));
         let servers: Result<Vec<PathBuf>> = options.servers.iter().map(whole).collect();
         let url = options.url.as_ref();
         Ok(Self {
@@ -83,7 +83,7 @@ impl KeptSite {
                     None => format!("without {option}"),
                 };
                 return Err(Error::Refused(format!(
-                    "{} was begun {before}, and now it is {}: runs on both would be mixed. Leave it out, or begin a new folder with --into",
+                    "{} was begun {before}, and now it is {}: runs on both would be mixed. Leave it out, or begin a new directory with --into",
                     folder.display(),
                     after.unwrap_or_default()
                 )));
@@ -109,7 +109,9 @@ impl KeptSite {
         let target = match now {
             Some(given) => given.target.clone(),
             None => Target::from_url(url).map_err(|why| {
-                Error::Refused(format!("the URL {url} of the folder cannot be read: {why}"))
+                Error::Refused(format!(
+                    "the URL {url} of the directory cannot be read: {why}"
+                ))
             })?,
         };
         Ok(Some(GivenServer {

@@ -74,7 +74,7 @@ impl Sampling for Seen {
             .is_some_and(|before| begun > before)
         {
             self.overlaps
-                .push(format!("a checkpoint began, told at {at:.0} s"));
+                .push(format!("a checkpoint began, reported at {at:.0} s"));
         }
         let lsn = text(row, 3).to_owned();
         if self

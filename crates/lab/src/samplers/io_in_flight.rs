@@ -40,7 +40,7 @@ impl Sampler for IoInFlight {
 
     fn about(&self) -> &'static str {
         "Reads pg_aios in bursts of 5 looks: requests in flight (submitted, not done) on average and at most, and requests in \
-         each state. The first and the last burst, before and behind what is measured, do not count."
+         each state. The first and the last burst, before and after what is measured, do not count."
     }
 
     fn cost(&self) -> &'static str {

@@ -32,7 +32,7 @@ impl Sampler for WaitEvents {
     }
 
     fn cost(&self) -> &'static str {
-        "One statement ten times a second, which looks at every backend's slot: about 0.3 ms at 100 connections."
+        "One statement ten times a second, which examines every backend's slot: about 0.3 ms at 100 connections."
     }
 
     fn every(&self) -> Duration {

@@ -64,7 +64,7 @@ impl Site {
         }
         find(&wanted(major, minor), tell).map_err(|error| match error {
             pgclinic_servers::Error::Fetch { what, why } => Error::Skip(format!(
-                "{what} is not here and could not be fetched: {why}. Install it, or give its folder with --server"
+                "{what} is not here and could not be fetched: {why}. Install it, or give its directory with --server"
             )),
             other => other.into(),
         })

@@ -159,7 +159,7 @@ fn slow_disk(options: &SiteOptions, run_as: &RunAs, delay: Duration) -> Result<S
     };
     std::fs::create_dir_all(&home).map_err(Error::io("create", &home))?;
     let found = rustix::fs::statvfs(&home);
-    let found = found.map_err(|error| Error::io("look at the disk of", &home)(error.into()))?;
+    let found = found.map_err(|error| Error::io("examine the disk of", &home)(error.into()))?;
     let bytes = found.f_bavail.saturating_mul(found.f_frsize) / 10 * 9;
     let base = options.data_folder.as_deref();
     Ok(SlowDisk::make(run_as, base, bytes, delay)?)
@@ -167,13 +167,13 @@ fn slow_disk(options: &SiteOptions, run_as: &RunAs, delay: Duration) -> Result<S
 
 /// Refuses to write into a cluster: a folder that holds `PG_VERSION`, or lies in one that does.
 pub fn refuse_data_directory(folder: &Path) -> Result<()> {
-    let whole = std::path::absolute(folder).map_err(Error::io("look at", folder))?;
+    let whole = std::path::absolute(folder).map_err(Error::io("examine", folder))?;
     let cluster = whole.ancestors().find(|folder| {
         folder.join("PG_VERSION").exists() || folder.join("global/pg_control").exists()
     });
     match cluster {
         Some(cluster) => Err(Error::Refused(format!(
-            "{} is the data directory of a cluster: the laboratory does not write into it. Choose another folder.",
+            "{} is the data directory of a cluster: the laboratory does not write into it. Choose another directory.",
             cluster.display()
         ))),
         None => Ok(()),

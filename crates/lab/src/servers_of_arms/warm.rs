@@ -55,7 +55,7 @@ impl Warmth {
         }
         let cached = match self.in_page_cache {
             Some(there) => format!("{there} in the page cache"),
-            None => "the page cache was not looked at".to_owned(),
+            None => "the page cache was not examined".to_owned(),
         };
         Some(format!(
             "not proven warm: of {} pages {in_buffers} were in the server's buffers, {cached}",
@@ -241,7 +241,7 @@ mod tests {
 
     #[test]
     fn a_file_that_was_just_written_is_in_the_page_cache() {
-        let folder = tempfile::tempdir().expect("a folder");
+        let folder = tempfile::tempdir().expect("a directory");
         let path = folder.path().join("16384");
         std::fs::write(&path, vec![1; 300_000]).expect("a file");
         std::fs::write(folder.path().join("16384.1"), [1; 10]).expect("a file");

@@ -136,7 +136,7 @@ impl<'a> Looking<'a> {
     fn new(cluster: &'a Cluster, relation: &'a Relation, catalog: &Catalog) -> Result<Self> {
         let unknown = || {
             refused(format!(
-                "the columns of {} cannot be told",
+                "the columns of {} cannot be determined",
                 relation.qualified_name()
             ))
         };
@@ -228,7 +228,7 @@ impl<'a> Looking<'a> {
     fn shape(self, table: String, files: &ForkFiles) -> Result<TableShape> {
         if self.rows == 0 {
             return Err(refused(format!(
-                "{table} has no row in the pages that were looked at"
+                "{table} has no row in the pages that were examined"
             )));
         }
         let build = self.cluster.build;

@@ -150,7 +150,7 @@ impl fmt::Display for TableShape {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(
             f,
-            "{}: about {} rows in {} pages; {} rows of {} pages were looked at, {} pages could not be read",
+            "{}: about {} rows in {} pages; {} rows of {} pages were examined, {} pages could not be read",
             self.table,
             self.rows,
             self.blocks,

@@ -85,7 +85,7 @@ impl Reading<'_> {
             let number = shape.segment_number(end.at.max(end.record).max(at));
             let next = number.saturating_add(1);
             if next > shape.segment_number(self.newest) {
-                broken = Some(format!("what stands behind a break does not count: {end}"));
+                broken = Some(format!("what stands after a break does not count: {end}"));
                 break;
             }
             broken = Some(format!("what stands before a break does not count: {end}"));

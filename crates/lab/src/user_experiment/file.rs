@@ -142,7 +142,7 @@ impl Rate {
                     other => format!("a value of type {}", other.type_str()),
                 };
                 return Err(format!(
-                    "{said} is no rate of rounds a second: it is a number, or \"{LEARNED}\""
+                    "{said} is not a rate of rounds a second: it is a number, or \"{LEARNED}\""
                 ));
             }
         };

@@ -432,7 +432,7 @@ fn make_load(part: &LoadPart, scripts: &[(&str, u32)], point: &Point, seed: u64)
         .filter(|clients| *clients > 0)
         .ok_or_else(|| {
             Error::Refused(format!(
-                "clients = \"{clients}\" in [load] is no number of clients"
+                "clients = \"{clients}\" in [load] is not a number of clients"
             ))
         })?;
     let protocol = Protocol::named(&part.protocol).ok_or_else(|| {

@@ -40,7 +40,7 @@ fn slips_are_told_with_their_place() {
     let key = refused("blocks = 5", "block = 5");
     assert!(key.contains("block") && key.contains("line"), "{key}");
     let clients = refused("\"{clients}\"", "\"{client}\"");
-    assert!(clients.contains("is no number of clients"), "{clients}");
+    assert!(clients.contains("is not a number of clients"), "{clients}");
     let metric = refused("name = \"tps\"", "name = \"tpm\"");
     assert!(metric.contains("\"tpm\" has no sql"), "{metric}");
     let with_port = "name = \"plain\"\nsettings = { port = \"5433\" }";
@@ -62,7 +62,7 @@ fn numbers_of_a_load_that_give_no_result_are_told_with_their_line() {
     for rate in ["0", "-5", "nan", "inf", "1e12"] {
         let why = refused("# rate = 500.0", &format!("rate = {rate} "));
         assert!(
-            why.contains("line") && why.contains("is no rate of rounds a second"),
+            why.contains("line") && why.contains("is not a rate of rounds a second"),
             "{why}"
         );
     }
@@ -270,7 +270,7 @@ fn a_rate_that_was_not_learned_is_refused_with_its_line() {
         ),
         (
             Some(within_two_seconds(u64::MAX, 0, 0)),
-            "is no rate of rounds a second",
+            "is not a rate of rounds a second",
         ),
     ] {
         let refused = own.with_shape(&written(writing)).map(|_| ());

@@ -63,14 +63,14 @@ fn at_once(disk_bytes: Option<u64>) -> (bool, usize, usize) {
     };
     let plan = Plan::make(&experiment, Some(THREE_BASES.to_owned()), &wanted).expect("a plan");
     let by_block = plan.bases_by_block;
-    let home = tempfile::tempdir().expect("a folder");
+    let home = tempfile::tempdir().expect("a directory");
     let data = home.path().join("data");
-    std::fs::create_dir(&data).expect("a folder");
+    std::fs::create_dir(&data).expect("a directory");
     for folder in [home.path(), &data] {
         let all = std::fs::Permissions::from_mode(0o755);
         std::fs::set_permissions(folder, all).expect("the server's user may enter");
     }
-    let folder = RunFolder::create(&home.path().join("run"), plan).expect("a run folder");
+    let folder = RunFolder::create(&home.path().join("run"), plan).expect("a run directory");
     let mut counting = Counting {
         folder: data.clone(),
         most: 0,

@@ -18,8 +18,8 @@ use pgclinic_testkit::{run_as, server};
 /// A server that asks every role for its password, as others' servers do.
 fn theirs() -> (Server, Target, Scratch) {
     let (run_as, installation) = (run_as(), server(15));
-    let scratch = Scratch::new(&run_as, None).expect("a scratch folder");
-    let pgdata = scratch.folder("data").expect("a folder");
+    let scratch = Scratch::new(&run_as, None).expect("a scratch directory");
+    let pgdata = scratch.folder("data").expect("a directory");
     let init = InitOptions {
         checksums: Checksums::On,
         ..InitOptions::default()
@@ -49,8 +49,8 @@ fn run(
     target: &Target,
     word: bool,
 ) -> pgclinic_lab::Result<Vec<RunResult>> {
-    let home = tempfile::tempdir().expect("a folder");
-    let folder = RunFolder::create(&home.path().join("run"), plan).expect("a run folder");
+    let home = tempfile::tempdir().expect("a directory");
+    let folder = RunFolder::create(&home.path().join("run"), plan).expect("a run directory");
     let mut options = options(None);
     options.site.url = Some(GivenServer {
         target: target.clone(),

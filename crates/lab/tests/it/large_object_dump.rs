@@ -22,7 +22,7 @@ fn every_object_has_an_entry_until_16_and_a_file_in_the_directory_format() {
             let Some(Outcome::Skipped { why }) = run.map(|run| &run.outcome) else {
                 panic!("{arm}: {run:?}")
             };
-            println!("{arm} is not looked at: {why}");
+            println!("{arm} is not examined: {why}");
             continue;
         }
         assert!(of(arm, "directory", "files") >= 500.0, "{arm}");

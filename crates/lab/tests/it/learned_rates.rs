@@ -252,7 +252,7 @@ fn one_commit_and_no_wal_are_no_rates_and_no_hindrance() {
         why(&copy),
         "written: not known, as the WAL in pg_wal holds one commit, and a rate takes two"
     );
-    let wal = std::fs::read_dir(copy.pgdata.join("pg_wal")).expect("a folder");
+    let wal = std::fs::read_dir(copy.pgdata.join("pg_wal")).expect("a directory");
     for file in wal.map(|entry| entry.expect("an entry").path()) {
         if file.is_file() {
             std::fs::remove_file(&file).expect("it is removed");

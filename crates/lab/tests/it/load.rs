@@ -25,8 +25,8 @@ impl Place {
 
     fn for_connections(connections: u32) -> Self {
         let (run_as, installation) = (run_as(), server(15));
-        let scratch = Scratch::new(&run_as, None).expect("a scratch folder");
-        let pgdata = scratch.folder("data").expect("a folder");
+        let scratch = Scratch::new(&run_as, None).expect("a scratch directory");
+        let pgdata = scratch.folder("data").expect("a directory");
         let options = InitOptions {
             extra: vec!["--auth-host=scram-sha-256".to_owned()],
             ..InitOptions::default()
@@ -222,8 +222,8 @@ fn pgbench_does_the_same_where_it_is_installed(place: &Place) {
 #[test]
 fn a_password_is_proven_by_scram() {
     let (run_as, installation) = (run_as(), server(15));
-    let scratch = Scratch::new(&run_as, None).expect("a scratch folder");
-    let pgdata = scratch.folder("data").expect("a folder");
+    let scratch = Scratch::new(&run_as, None).expect("a scratch directory");
+    let pgdata = scratch.folder("data").expect("a directory");
     initdb(&installation, &run_as, &pgdata, &InitOptions::default()).expect("a cluster");
     let server =
         Server::start(&installation, &run_as, &pgdata, &StartOptions::default()).expect("a start");

@@ -71,7 +71,7 @@ fn each_round_of_the_lock_takes_one_transaction_number() {
 #[test]
 fn folders_are_arms_and_a_run_lies_in_its_folder() {
     let folders =
-        [tempfile::tempdir(), tempfile::tempdir()].map(|folder| folder.expect("a folder"));
+        [tempfile::tempdir(), tempfile::tempdir()].map(|folder| folder.expect("a directory"));
     let options = PlanOptions {
         scale: Scale::Smallest,
         blocks: Some(1),
@@ -87,7 +87,7 @@ fn folders_are_arms_and_a_run_lies_in_its_folder() {
     for folder in &folders {
         // The server's user must reach it.
         let open = std::os::unix::fs::PermissionsExt::from_mode(0o755);
-        std::fs::set_permissions(folder.path(), open).expect("an open folder");
+        std::fs::set_permissions(folder.path(), open).expect("an open directory");
     }
     let experiment = experiment_named("filesystem").expect("the experiment");
     let plan = Plan::make(experiment, None, &options).expect("a plan");
@@ -101,7 +101,9 @@ fn folders_are_arms_and_a_run_lies_in_its_folder() {
         let run = done(&results, &arm.name);
         assert!(run.metrics["disk_bytes"] > 5e6, "{:?}", run.metrics);
         assert!(run.environment.contains_key("file_system.type"));
-        let left = std::fs::read_dir(folder.path()).expect("a folder").count();
+        let left = std::fs::read_dir(folder.path())
+            .expect("a directory")
+            .count();
         assert_eq!(left, 0, "runs leave nothing behind");
     }
     let other = experiment_named("duplicate-inserts").expect("the experiment");

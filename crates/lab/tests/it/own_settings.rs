@@ -40,8 +40,8 @@ sql = "SELECT current_setting('random_page_cost')"
 fn filling_sees_the_settings_of_the_arm_and_not_of_an_axis() {
     let own = OwnExperiment::parse(SEEN).expect("an experiment");
     let plan = Plan::make(&own, Some(SEEN.to_owned()), &PlanOptions::default()).expect("a plan");
-    let home = tempfile::tempdir().expect("a folder");
-    let folder = RunFolder::create(&home.path().join("run"), plan).expect("a run folder");
+    let home = tempfile::tempdir().expect("a directory");
+    let folder = RunFolder::create(&home.path().join("run"), plan).expect("a run directory");
     let stop = Default::default();
     let results = carry_out(&own, &folder, &options(None), stop, &mut Nobody).expect("results");
     assert!(results.iter().all(RunResult::is_done), "{results:?}");

@@ -10,8 +10,8 @@ use pgclinic_testkit::{run_as, server};
 
 fn watched(major: u16) -> Sampled {
     let (run_as, installation) = (run_as(), server(major));
-    let scratch = Scratch::new(&run_as, None).expect("a scratch folder");
-    let pgdata = scratch.folder("data").expect("a folder");
+    let scratch = Scratch::new(&run_as, None).expect("a scratch directory");
+    let pgdata = scratch.folder("data").expect("a directory");
     initdb(&installation, &run_as, &pgdata, &InitOptions::default()).expect("a cluster");
     let server =
         Server::start(&installation, &run_as, &pgdata, &StartOptions::default()).expect("a start");

@@ -108,11 +108,12 @@ fn autovacuum_cuts_a_bulk_of_bloat_off_a_catalog_unless_it_is_told_not_to() {
     }
     let remarks = experiment("catalog-churn").remarks(&results);
     assert!(
-        remarks[0].starts_with("shared_buffers 128MB: with vacuum_truncate on, autovacuum cut "),
+        remarks[0]
+            .starts_with("shared_buffers 128MB: with vacuum_truncate on, autovacuum truncated "),
         "{remarks:?}"
     );
     assert!(
-        remarks[0].contains("with it off, 0 MB were cut off"),
+        remarks[0].contains("with it off, 0 MB were truncated"),
         "{remarks:?}"
     );
 }

@@ -12,9 +12,9 @@ use pgclinic_lab::{OwnExperiment, Plan, PlanOptions, RunFolder, RunResult, carry
 fn run(text: &str) -> (Vec<RunResult>, Vec<String>) {
     let own = OwnExperiment::parse(text).expect("an experiment");
     let plan = Plan::make(&own, Some(text.to_owned()), &PlanOptions::default()).expect("a plan");
-    let home = tempfile::tempdir().expect("a folder");
+    let home = tempfile::tempdir().expect("a directory");
     let path = home.path().join("run");
-    let folder = RunFolder::create(&path, plan).expect("a run folder");
+    let folder = RunFolder::create(&path, plan).expect("a run directory");
     let stop = Arc::new(AtomicBool::new(false));
     let results = carry_out(&own, &folder, &options(None), stop, &mut Nobody).expect("results");
     let watched = |result: &RunResult| {

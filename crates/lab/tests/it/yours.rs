@@ -58,9 +58,9 @@ fn run(name: &str, yours: UserInput, arms: &[&str]) -> (Plan, Vec<RunResult>) {
 }
 
 fn in_a_folder(experiment: &dyn Experiment, plan: &Plan) -> Vec<RunResult> {
-    let home = tempfile::tempdir().expect("a folder");
+    let home = tempfile::tempdir().expect("a directory");
     let path = home.path().join("run");
-    RunFolder::create(&path, plan.clone()).expect("a run folder");
+    RunFolder::create(&path, plan.clone()).expect("a run directory");
     let folder = RunFolder::open(&path).expect("the plan that was written");
     assert_eq!(folder.plan(), plan);
     let stop = Default::default();

@@ -46,7 +46,7 @@ fn started(major: u16) -> (TempCopy, Server) {
 
 /// `deeds` happen one a look, the first one first.
 fn measured(pgdata: &Path, session: Session, deeds: &[&'static str]) -> MeasureDocument {
-    let source = DataDirectory::open_beside_a_server(pgdata).expect("a folder");
+    let source = DataDirectory::open_beside_a_server(pgdata).expect("a directory");
     let cluster = Cluster::open(OpenOptions::of(Arc::new(source)).running()).expect("a cluster");
     let options = MeasureOptions {
         threads: NonZeroUsize::MIN,
@@ -131,7 +131,7 @@ fn a_table_that_moves_at_every_look_is_told() {
     let session = server.connect("clinic").expect("a session");
     let deeds = ["VACUUM FULL public.docs; CHECKPOINT"; 5];
     let document = measured(&copy.pgdata, session, &deeds);
-    let why = "the server cut or rewrote it each time while it was read";
+    let why = "the server truncated or rewrote it each time while it was read";
     assert_eq!(gaps(&document), [("public.docs", why, false)]);
     assert!(named(&document, "docs").is_empty());
 }

@@ -6,7 +6,7 @@ use pgclinic_format::{BlockNo, Fork, Oid};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::{Level, PlanStep, Target, Tool, is_zero};
+use super::{Level, MeasureDocument, PlanStep, Target, Tool, is_zero};
 use crate::plan::Safety;
 use crate::rule::Severity;
 
@@ -436,6 +436,9 @@ pub struct CheckDocument {
     /// What to do about all of them, in this order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub plan: Vec<PlanStep>,
+    /// The measurements that were taken of the same pages (`check --with measure`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub measured: Option<Box<MeasureDocument>>,
     /// Seconds it took.
     pub elapsed_s: f64,
     /// Stopped by a signal before its end.

@@ -51,7 +51,7 @@ pub(super) fn view(document: &CheckDocument, options: &Options<'_>) -> View {
     blocks.push(rules(names, options));
     blocks.extend(inherent(&document.coverage.not_checked));
     let beyond = &document.coverage.beyond_level;
-    let title = fold(Fold::Card, false, "Beyond this level, not looked at");
+    let title = fold(Fold::Card, false, "Beyond this level, not examined");
     blocks.extend(title.unless_empty(reasons(beyond)));
     let (spec, word) = (
         &document.target.spec,

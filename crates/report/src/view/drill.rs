@@ -239,7 +239,7 @@ fn ways_out(rows: &[DrillRow]) -> Vec<Block> {
             told.push((row.injury.clone(), way));
         }
     }
-    let title = section("The way out of a person without the journal");
+    let title = section("The way out of a user without the journal");
     title.unless_empty(entries(24, told))
 }
 
@@ -253,7 +253,7 @@ pub(super) fn not_run(entries: &[NotRun]) -> Vec<Block> {
 fn injury(at: usize, row: &DrillRow) -> Block {
     let joined = |names: &[String]| (!names.is_empty()).then(|| names.join(", "));
     let told = [
-        ("wound", Some(row.wound.clone())),
+        ("injury", Some(row.wound.clone())),
         ("because", joined(&row.failures)),
         ("found by", joined(&row.found_by)),
         ("message", row.message.clone()),
@@ -274,7 +274,7 @@ fn injury(at: usize, row: &DrillRow) -> Block {
             None => " (not compared)",
         };
         let words = Words::default().and(Look::Server, words);
-        rows.push(("foretold".into(), words.quiet(held)));
+        rows.push(("predicted".into(), words.quiet(held)));
     }
     rows.extend(server("sums on", row.with_checksums.as_ref()));
     rows.extend(server("sums off", row.without_checksums.as_ref()));

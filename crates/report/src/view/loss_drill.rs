@@ -17,7 +17,7 @@ pub(super) fn view(document: &LossDocument) -> View {
     let time = say::seconds(document.elapsed_s);
     let verdict = |more| {
         let (passed, all) = (count(passed), count(all));
-        let extent = format!("{passed} of {all} losses were seen, counted and told in {time}");
+        let extent = format!("{passed} of {all} losses were seen, counted and reported in {time}");
         Block::Verdict(verdict(outcome(false, document.passed), extent, more))
     };
     let server = format!("{}, seed {}", document.server, document.seed);

@@ -346,7 +346,7 @@ fn long_values(relations: &[&MeasuredRelation]) -> Vec<Block> {
         ])
     });
     let headers = columns(
-        "TOASTed values of = TOASTed values of | Stored > | Unpacked > | As they are > | pglz > | lz4 > | Outside > | Old >",
+        "TOASTed values of = TOASTed values of | Stored > | Decompressed > | As they are > | pglz > | lz4 > | Outside > | Old >",
     );
     let table = Table::new(headers, rows).style(Style::Cards);
     let title = Part::new(Frame::PageSection, "TOASTed values");

@@ -477,7 +477,15 @@ pub(crate) fn rules<'a>(names: impl Iterator<Item = &'a str>, options: &Options<
 /// The view of a document.
 pub(crate) fn of(document: &Document, options: &Options<'_>) -> View {
     match document {
-        Document::Check(document) => check::view(document, options),
+        Document::Check(document) => {
+            let mut view = check::view(document, options);
+            if let Some(measured) = &document.measured {
+                let title = section("Measured from the same files");
+                view.blocks
+                    .push(title.of(measure::view(measured, options).blocks));
+            }
+            view
+        }
         Document::Inspect(document) => inspect::view(document, options),
         Document::Drill(document) => drill::view(document, options),
         Document::Blind(document) => blind_drill::view(document),

@@ -152,6 +152,13 @@ fn table(table: &TableAccount) -> Block {
     if table.file.is_none() {
         rows.push(("file", "not written whole, and removed".into()));
     }
+    rows.extend(table.suspect_file.iter().map(|file| {
+        let number = plural(table.rows.suspect, "row");
+        (
+            "suspect",
+            format!("{number} in {file}, each with its reason").into(),
+        )
+    }));
     rows.extend(table.notes.iter().map(|note| ("note", words(note))));
     rows.extend(table.columns_as.iter().map(|column| {
         let words = format!("column {}", column_words(column));
@@ -248,8 +255,9 @@ fn keys(checks: &[CheckAccount]) -> Vec<Block> {
 /// A column of counts; all but the first two are left out where they are zero for all tables.
 type Count = (&'static str, fn(&TableAccount) -> u64);
 
-const COUNTS: [Count; 13] = [
+const COUNTS: [Count; 14] = [
     ("Written", |table| table.rows.written),
+    ("Suspect", |table| table.rows.suspect),
     ("Live", |table| table.rows.live),
     ("Dead", |table| table.rows.dead),
     ("Carved", |table| table.rows.carved),

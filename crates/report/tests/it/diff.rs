@@ -112,7 +112,10 @@ fn what_nobody_can_tell_is_not_told_as_explained() {
     own["forks"][0]["counts"] = json!([["undecided", 2]]);
     let text = render("text", &own);
     assert!(text.starts_with("INCOMPLETE"), "{text}");
-    assert!(text.contains("which is older cannot be told"), "{text}");
+    assert!(
+        text.contains("which is older cannot be determined"),
+        "{text}"
+    );
     assert!(
         text.contains("Nothing tells whether WAL explains it"),
         "{text}"

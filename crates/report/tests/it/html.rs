@@ -164,7 +164,7 @@ fn every_raw_file_of_a_run_is_linked_and_a_line_has_its_slope() {
     }
     assert!(
         !page.contains("elsewhere"),
-        "no link leads out of the folder"
+        "no link leads out of the directory"
     );
     let slope = "14: each of maintenance_io_concurrency adds 0.75 s [0.7, 0.8]";
     assert!(page.contains(slope));

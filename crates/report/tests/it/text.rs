@@ -38,13 +38,13 @@ fn a_run_over_what_changed_says_what_it_did_with_the_rest() {
     let text = in_one_line(&render("text", &document));
     for words in [
         "that changed since 0/15A0, in 12.3 s",
-        "since 0/15A0: 1,200 pages passed over as unchanged, 1 unchanged page with known findings looked at again, 2 known findings told again and not looked for",
+        "since 0/15A0: 1,200 pages passed over as unchanged, 1 unchanged page with known findings examined again, 2 known findings reported again and not looked for",
         "known from the run that began at 0/1000; this one did not look for it",
     ] {
         assert!(text.contains(words), "{text}");
     }
     let html = render("html", &document);
-    assert!(html.contains("2 known findings told again"), "{html}");
+    assert!(html.contains("2 known findings reported again"), "{html}");
     assert!(html.contains("from the run that began at 0/1000"), "{html}");
 }
 

@@ -47,7 +47,7 @@ pgclinic_format::registry! {
 }
 
 pub(crate) use copy_text::{around as copy_around, escape as copy_escape};
-pub(crate) use csv::{field as csv_field, header as csv_header};
+pub(crate) use csv::{Csv, field as csv_field, header as csv_header};
 
 /// The form of this name.
 pub fn form_named(name: &str) -> Option<&'static dyn Form> {

@@ -80,7 +80,7 @@ pub fn salvage_live(
     progress: &dyn Progress,
 ) -> Result<SalvageReport, SalvageError> {
     let Destination::Folder(path) = &options.destination else {
-        let why = "rows of a running server go into a folder: salvage them there first";
+        let why = "rows of a running server go into a directory: salvage them there first";
         return Err(SalvageError::Unsuitable(why.into()));
     };
     let rows = way_of_rows(options)?;

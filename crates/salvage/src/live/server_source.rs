@@ -176,7 +176,7 @@ impl Source for ServerSource {
             [Some(size), Some(is_folder)] if is_folder != "t" => size.parse().ok(),
             _ => None,
         };
-        size.ok_or_else(|| SourceError::new(path, SourceErrorKind::NotRegular, "it is no file"))
+        size.ok_or_else(|| SourceError::new(path, SourceErrorKind::NotRegular, "it is not a file"))
     }
 
     fn read_at(&self, path: &str, offset: u64, buf: &mut [u8]) -> Result<usize> {

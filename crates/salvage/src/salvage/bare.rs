@@ -55,7 +55,7 @@ pub fn salvage_file(
         }
         Destination::Stream(stream) => LineDestination::Stream(stream, &options.spill_folder),
         Destination::Server(_) => {
-            let why = "one file has no schema to be made on a server: name a folder";
+            let why = "one file has no schema to be made on a server: name a directory";
             return Err(SalvageError::Unsuitable(why.into()));
         }
     };
@@ -97,7 +97,7 @@ fn table_of(bare: &BareTable, options: &SalvageOptions) -> Table {
         Some(toast) => table.toast = Some((Table::ANY_TOAST, toast.clone())),
         None => {
             let note =
-                "no file of long values was given (--toast): values that stand there are lost";
+                "no file of TOASTed values was given (--toast): values that stand there are lost";
             table.notes.push(note.into());
         }
     }

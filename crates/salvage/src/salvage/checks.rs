@@ -380,7 +380,7 @@ mod tests {
     use super::*;
 
     fn sorted(keys: &[&[Option<&str>]]) -> SortedRecords {
-        let folder = tempfile::tempdir().expect("a folder");
+        let folder = tempfile::tempdir().expect("a directory");
         let mut runs = SortedRuns::new(1 << 20, folder.path()).expect("a sorter");
         for key in keys {
             let mut bytes = Vec::new();

@@ -1,7 +1,7 @@
 //! Which of a page's bytes its line pointers account for, and whether its rows belong there.
 
 use pgclinic_format::heap_tuple::MOVED_PARTITIONS_OFFSET;
-use pgclinic_format::{BlockNo, HeapTuple, LinePointer, Xid};
+use pgclinic_format::{BlockNo, HeapTuple, LinePointer, LpFlags, Page, Xid};
 
 /// How far the line pointers of a page account for its rows.
 pub(super) struct Covered {
@@ -15,10 +15,6 @@ pub(super) struct Coverage {
     starts: [u64; 64],
     pub(super) bytes: usize,
     pub(super) rejected: u64,
-    /// Rows that never were updated and say that they stand on this page, and those that say
-    /// another one.
-    pub(super) here: u64,
-    pub(super) elsewhere: u64,
 }
 
 impl Default for Coverage {
@@ -27,28 +23,40 @@ impl Default for Coverage {
             starts: [0; 64],
             bytes: 0,
             rejected: 0,
-            here: 0,
-            elsewhere: 0,
         }
     }
 }
 
-impl Coverage {
-    /// A row without `xmax` points to itself; where freezing took an `xmax` away, to a version that
-    /// was rolled back.
-    pub(super) fn ask_place(&mut self, tuple: HeapTuple<'_>, block: BlockNo) {
-        let own = tuple.t_ctid();
-        let is_settled = tuple.t_xmax() != Xid::INVALID || tuple.xmin_is_frozen();
-        if is_settled || own.offset >= MOVED_PARTITIONS_OFFSET {
-            return;
-        }
-        if own.block == block {
-            self.here += 1
-        } else {
-            self.elsewhere += 1
+/// Most rows of the page that never were updated say that they stand on another one: how many, and
+/// in words.
+pub(super) fn says_elsewhere(page: Page<'_>, block: BlockNo) -> Option<(u64, String)> {
+    let (mut here, mut elsewhere) = (0u64, 0u64);
+    for (_, pointer) in page.line_pointers() {
+        let is_normal = pointer.flags() == LpFlags::Normal;
+        let tuple = is_normal.then(|| page.item(pointer)).flatten();
+        match tuple.and_then(HeapTuple::parse).and_then(own_block) {
+            Some(own) if own == block => here += 1,
+            Some(_) => elsewhere += 1,
+            None => {}
         }
     }
+    let why = || {
+        format!(
+            "{elsewhere} rows say that they stand on another page: this one may not belong here"
+        )
+    };
+    (elsewhere > here).then(|| (elsewhere, why()))
+}
 
+/// The page that a row says it stands on. A row without `xmax` points to itself; where freezing took
+/// an `xmax` away, to a version that was rolled back.
+fn own_block(tuple: HeapTuple<'_>) -> Option<BlockNo> {
+    let own = tuple.t_ctid();
+    let is_settled = tuple.t_xmax() != Xid::INVALID || tuple.xmin_is_frozen();
+    (!is_settled && own.offset < MOVED_PARTITIONS_OFFSET).then_some(own.block)
+}
+
+impl Coverage {
     /// Counts an item in; not one that begins where another does.
     pub(super) fn take(&mut self, pointer: LinePointer) -> bool {
         let eighth = usize::from(pointer.lp_off() / 8);

@@ -1,6 +1,6 @@
 //! The threads of a salvage: they take pieces of tables in order, find the rows and print them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -16,6 +16,7 @@ use pgclinic_spill::{Limit, Part};
 use super::finished_tables::FinishedTables;
 use super::plan::Planned;
 use super::row_sink::{Finished, RowSink};
+use super::suspects::suspect_name;
 use super::{SalvageError, SalvageOptions, pass};
 use crate::shape::Table;
 use crate::texts::Refusal;
@@ -38,6 +39,8 @@ pub(super) struct ToastWork {
     pub(super) pieces: Pieces,
     gathered: Mutex<Gathered>,
     is_ready: Condvar,
+    /// Pages of it whose bytes may not be what the server wrote.
+    doubted: Mutex<BTreeSet<BlockNo>>,
 }
 
 struct Gathered {
@@ -254,6 +257,7 @@ impl TableWork {
                     index: None,
                 }),
                 is_ready: Condvar::new(),
+                doubted: Mutex::default(),
             })
         });
         let pieces = Pieces::of(&table.files, cluster.build);
@@ -293,6 +297,12 @@ impl TableWork {
 fn with_end(mut account: TableAccount, name: String, finished: Finished) -> TableAccount {
     account.file = finished.bytes.is_some().then_some(name);
     account.file_bytes = finished.bytes.unwrap_or(0);
+    let has_suspects = account.rows.suspect > 0;
+    account.suspect_file = account
+        .file
+        .as_deref()
+        .filter(|_| has_suspects)
+        .map(suspect_name);
     account.refuse(if finished.has_failed {
         account.rows.written
     } else {
@@ -337,6 +347,20 @@ impl ToastWork {
         gathered.index = Some(Arc::new(index));
         self.is_ready.notify_all();
         outcome
+    }
+
+    /// A page of it may not be what the server wrote.
+    pub(super) fn doubt(&self, block: BlockNo) {
+        let doubted = self.doubted.lock();
+        doubted
+            .unwrap_or_else(PoisonError::into_inner)
+            .insert(block);
+    }
+
+    /// All of them, once the index is there.
+    pub(super) fn doubted(&self) -> BTreeSet<BlockNo> {
+        let doubted = self.doubted.lock();
+        doubted.unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// The index, once it is there: the pieces that make it were all taken before any piece of the

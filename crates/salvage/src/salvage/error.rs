@@ -88,10 +88,10 @@ impl fmt::Display for SalvageError {
                 write!(f, "cannot {what} {}: {source}. Files that were finished before are whole", path.display())
             }
             SalvageError::InsideCluster { destination, cluster } => {
-                write!(f, "{} lies inside the data directory {}: name a folder outside of it", destination.display(), cluster.display())
+                write!(f, "{} lies inside the data directory {}: name a directory outside of it", destination.display(), cluster.display())
             }
             SalvageError::NotEmpty(path) => {
-                write!(f, "{} is not empty: name a new folder, or give --resume to go on with a salvage that was cut off", path.display())
+                write!(f, "{} is not empty: name a new directory, or give --resume to go on with a salvage that was truncated", path.display())
             }
             SalvageError::Unsuitable(why) => f.write_str(why),
             SalvageError::Server { what, source } => {
@@ -104,7 +104,7 @@ impl fmt::Display for SalvageError {
                 write!(f, "{path} holds pages of {}, and no rows of a table", method_words(*method))
             }
             SalvageError::ColumnsDoNotFit { table, rows, misfits, place, why } => {
-                write!(f, "the columns given for {table} are not those of the file: {misfits} of {rows} rows that were looked at contradict them. Row ({},{}): {why}", place.block, place.offset)
+                write!(f, "the columns given for {table} are not those of the file: {misfits} of {rows} rows that were examined contradict them. Row ({},{}): {why}", place.block, place.offset)
             }
             SalvageError::NothingSelected => {
                 f.write_str("the selection fits no table that is described in the catalogs. Relations are written schema.name, * and ? are wild")

@@ -65,7 +65,7 @@ impl<'a> FinishedTables<'a> {
         };
         let mut lines = text.lines();
         if lines.next() != Some(work) {
-            let why = "the folder holds an unfinished salvage of something else, or with other options: name a new folder";
+            let why = "the directory holds an unfinished salvage of something else, or with other options: name a new directory";
             return Err(SalvageError::Unsuitable(why.into()));
         }
         // A line that was cut off is of a table that is done again.

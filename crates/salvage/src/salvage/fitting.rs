@@ -72,7 +72,7 @@ fn misfit(tuple: HeapTuple<'_>, table: &Table, readable: &mut Readable) -> Optio
                 }
             }
             Ok(Attribute::Null | Attribute::Missing) => {}
-            Err(_) => return Some(format!("{} would end behind the row", name(index))),
+            Err(_) => return Some(format!("{} would end after the row", name(index))),
         }
     }
     let (end, len) = (walk.end(), tuple.bytes().len());

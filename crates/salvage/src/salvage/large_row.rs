@@ -39,7 +39,7 @@ impl LargeRow<'_, '_> {
             match ty.and_then(|ty| way_of(ty)) {
                 Some(way) if self.chunks.is_some() => open.push((*column, *pointer, way)),
                 _ => {
-                    let why = "; values of its type do not come in parts: a larger --memory gives it, or a folder as the destination";
+                    let why = "; values of its type do not come in parts: a larger --memory gives it, or a directory as the destination";
                     fates.insert(*column, Some(why.into()));
                 }
             }

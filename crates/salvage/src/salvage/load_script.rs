@@ -26,7 +26,7 @@ const NAME: &str = "load.sql";
 
 /// What a person reads first. The paths in the file begin at the folder.
 const HEAD: &str = "\
--- Loads what lies in this folder into the database that psql is connected to. From within the folder:
+-- Loads what lies in this directory into the database that psql is connected to. From within the directory:
 --   psql -X -d DATABASE -f load.sql
 -- Whatever psql reports as an error was not loaded. Large objects are not in it.
 
@@ -307,6 +307,15 @@ impl Script<'_> {
             return;
         }
         let _written = write!(script, "\n-- {}\n", one_line(&name));
+        if let Some(file) = &account.suspect_file {
+            let rows = account.rows.suspect;
+            let what = format!("{rows} rows of {name} in {file}");
+            omit(
+                script,
+                &what,
+                "they may not be what they say: see their reasons",
+            );
+        }
         for StagedColumn { column, conversion } in staged {
             if let (Err(why), Some(column)) = (conversion, table.columns.get(*column)) {
                 let what = format!("column {} of {name}", QUOTING.name(&column.name));

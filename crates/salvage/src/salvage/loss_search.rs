@@ -154,7 +154,7 @@ fn without_witness(
         database_name(catalog)
     );
     let why = format!(
-        "{reason}, so that nothing tells of pages that were emptied or cut off: {}{more}",
+        "{reason}, so that nothing tells of pages that were emptied or truncated: {}{more}",
         names.join(", ")
     );
     Some(NotChecked {

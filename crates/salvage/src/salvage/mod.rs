@@ -6,6 +6,7 @@ mod checks;
 mod counts;
 mod coverage;
 mod database_job;
+mod database_text;
 mod error;
 mod finished_tables;
 mod fitting;
@@ -34,6 +35,7 @@ pub(crate) mod sequences;
 mod server;
 mod staging;
 mod stream;
+mod suspects;
 mod without_catalogs;
 mod witnesses;
 mod worker;
@@ -76,10 +78,11 @@ use crate::schema::{CatalogRoom, SchemaFile};
 use crate::shape::{MainForks, Table};
 use crate::texts::fields_of;
 use database_job::DatabaseJob;
+use database_text::{charset_of, kept_encoding, style_of};
 use loss_search::LossSearch;
 use lost_databases::DirectoryState;
 use lost_keys::Search;
-use ordered_files::{LineDestination, OrderedFiles, OutputFile};
+use ordered_files::{LineDestination, OrderedFiles, OutputFile, SuspectFile};
 use row_sink::RowSink;
 use witnesses::Witnesses;
 
@@ -709,11 +712,11 @@ impl FolderWork<'_> {
                 let packers = tables
                     .iter()
                     .map(|(table, _)| self.packer_of(table, charset));
-                let pieces = tables.iter().map(|(_, pieces)| *pieces);
-                let files = names.into_iter().zip(pieces).zip(packers);
-                let files = files.map(|((name, pieces), packer)| OutputFile {
+                let files = names.into_iter().zip(tables).zip(packers);
+                let files = files.map(|((name, (table, pieces)), packer)| OutputFile {
+                    suspects: self.suspects_of(&name, table),
                     name,
-                    pieces,
+                    pieces: *pieces,
                     packer,
                 });
                 let ahead = self.options.memory.part(Part::OutputAhead);
@@ -724,6 +727,14 @@ impl FolderWork<'_> {
 }
 
 impl FolderWork<'_> {
+    /// The file of a table's suspect rows; nothing where one stream takes all of them.
+    fn suspects_of(&self, file: &str, table: &Table) -> Option<SuspectFile> {
+        match self.to {
+            LineDestination::Folder(_) => Some(suspects::suspect_file(file, table)),
+            LineDestination::Stream(..) => None,
+        }
+    }
+
     /// What gathers the rows of a table, where they are gathered.
     fn packer_of(&self, table: &Table, charset: Charset) -> Option<PackerPlan> {
         let layout = self.options.form.layout()?;
@@ -751,36 +762,6 @@ fn files_of(cluster: &Cluster, catalog: &Catalog) -> Vec<ForkFiles> {
         .flatten()
         .filter(|files| files.fork == Fork::Main && files.temporary.is_none())
         .collect()
-}
-
-fn charset_of(cluster: &Cluster, database: Oid, options: &SalvageOptions) -> Charset {
-    match options.encoding {
-        Encoding::Raw => Charset::Raw,
-        Encoding::Utf8 => Charset::to_utf8(encoding_of(cluster, database)),
-    }
-}
-
-/// What a person should know of a database's encoding; nothing is lost.
-fn kept_encoding(cluster: &Cluster, database: Oid, options: &SalvageOptions) -> Option<NotChecked> {
-    let wanted = options.encoding == Encoding::Utf8;
-    let why = Charset::kept(encoding_of(cluster, database)).filter(|_| wanted)?;
-    let name = cluster.databases.get(&database)?.name.clone();
-    let name = name.unwrap_or_else(|| database.to_string());
-    Some(NotChecked {
-        inherent: true,
-        ..not_salvaged(&format!("text of database {name} as UTF-8"), why)
-    })
-}
-
-/// How the values of these tables are printed.
-fn style_of(
-    cluster: &Cluster,
-    catalog: &Catalog,
-    options: &SalvageOptions,
-    planned: &[plan::Planned],
-) -> Arc<Style> {
-    let columns = planned.iter().flat_map(|planned| &planned.table.columns);
-    options.text.of_columns(cluster, catalog, columns)
 }
 
 /// No file is left of a database, which the account then says.

@@ -16,12 +16,32 @@ use super::stream::{Stream, StreamFile};
 #[derive(Default)]
 struct Line {
     next: u64,
-    waiting: BTreeMap<u64, (Vec<u8>, Lease)>,
+    waiting: BTreeMap<u64, (Piece, Lease)>,
     file: Option<OpenFile>,
     is_writing: bool,
     finished: Option<u64>,
     /// What comes is dropped, and the file is removed in the end.
     is_void: bool,
+}
+
+/// What was printed of a piece.
+#[derive(Default)]
+pub(crate) struct Piece {
+    /// Rows in the format of the file.
+    pub(crate) rows: Vec<u8>,
+    /// Rows that may not be what they say, for the file beside it.
+    pub(crate) suspects: Vec<u8>,
+}
+
+impl Piece {
+    fn clear(&mut self) {
+        self.rows.clear();
+        self.suspects.clear();
+    }
+
+    pub(super) fn bytes(&self) -> usize {
+        self.rows.len() + self.suspects.len()
+    }
 }
 
 /// Where files go.
@@ -74,6 +94,15 @@ pub(crate) struct OutputFile {
     pub(crate) pieces: u64,
     /// What gathers its rows into columns, if they are gathered.
     pub(crate) packer: Option<PackerPlan>,
+    /// The file of its suspect rows, where it has one.
+    pub(crate) suspects: Option<SuspectFile>,
+}
+
+/// The file beside a table's, for rows that may not be what they say. There is none without them.
+pub(crate) struct SuspectFile {
+    pub(crate) name: String,
+    /// What stands before the first row.
+    pub(crate) head: Vec<u8>,
 }
 
 /// A file that is being written.
@@ -81,6 +110,7 @@ struct OpenFile {
     file: Sink,
     packer: Option<Packer>,
     packed: Vec<u8>,
+    suspects: Option<Sink>,
 }
 
 impl OpenFile {
@@ -90,10 +120,45 @@ impl OpenFile {
             packer: packer.map_err(|error| unpacked(&of.name, error))?,
             file: to.begin(of)?,
             packed: Vec::new(),
+            suspects: None,
         })
     }
 
-    fn write(&mut self, of: &OutputFile, bytes: &[u8]) -> Result<(), SalvageError> {
+    fn write(
+        &mut self,
+        to: LineDestination<'_>,
+        of: &OutputFile,
+        piece: &Piece,
+    ) -> Result<(), SalvageError> {
+        self.write_rows(of, &piece.rows)?;
+        self.write_suspects(to, of, &piece.suspects)
+    }
+
+    fn write_suspects(
+        &mut self,
+        to: LineDestination<'_>,
+        of: &OutputFile,
+        rows: &[u8],
+    ) -> Result<(), SalvageError> {
+        let (LineDestination::Folder(folder), Some(own), false) =
+            (to, &of.suspects, rows.is_empty())
+        else {
+            return Ok(());
+        };
+        let mut file = match self.suspects.take() {
+            Some(file) => file,
+            None => {
+                let mut file = Sink::Part(folder.begin(&own.name)?);
+                file.write(&own.head)?;
+                file
+            }
+        };
+        file.write(rows)?;
+        self.suspects = Some(file);
+        Ok(())
+    }
+
+    fn write_rows(&mut self, of: &OutputFile, bytes: &[u8]) -> Result<(), SalvageError> {
         let Some(packer) = &mut self.packer else {
             return self.file.write(bytes);
         };
@@ -110,6 +175,7 @@ impl OpenFile {
             packed.map_err(|error| unpacked(&of.name, error))?;
             self.file.write(&self.packed)?;
         }
+        self.suspects.map_or(Ok(0), Sink::finish)?;
         self.file.finish()
     }
 }
@@ -205,6 +271,12 @@ impl<'a> OrderedFiles<'a> {
         }
     }
 
+    /// The name of the file of a table's suspect rows, where they have one.
+    pub(crate) fn suspect_name(&self, table: usize) -> Option<String> {
+        let own = self.files.get(table)?.suspects.as_ref()?;
+        Some(own.name.clone())
+    }
+
     /// The files' names.
     pub(crate) fn names(&self) -> &[String] {
         &self.names
@@ -215,11 +287,11 @@ impl<'a> OrderedFiles<'a> {
     }
 
     /// Hands in all that is left of a piece. Waits while too much is handed in ahead of its turn.
-    pub(crate) fn hand_in(&self, table: usize, piece: u64, bytes: Vec<u8>) {
+    pub(crate) fn hand_in(&self, table: usize, piece: u64, printed: Piece) {
         let mut state = self.lock();
         if let Some(line) = state.lines.get_mut(table) {
-            let lease = self.ahead.take(bytes.len() as u64);
-            line.waiting.insert(piece, (bytes, lease));
+            let lease = self.ahead.take(printed.bytes() as u64);
+            line.waiting.insert(piece, (printed, lease));
         }
         state = self.drain(state, table);
         while !state.is_stopped && self.is_too_far(&state, table, piece) {
@@ -237,7 +309,7 @@ impl<'a> OrderedFiles<'a> {
     }
 
     /// Writes what a piece has so far, when it is its turn, and empties it.
-    pub(crate) fn write_ahead(&self, table: usize, piece: u64, bytes: &mut Vec<u8>) {
+    pub(crate) fn write_ahead(&self, table: usize, piece: u64, printed: &mut Piece) {
         let mut state = self.lock();
         let is_turn = |state: &State| {
             let line = state.lines.get(table);
@@ -247,9 +319,9 @@ impl<'a> OrderedFiles<'a> {
             state = self.wait(state);
         }
         if !state.is_stopped {
-            drop(self.write(state, table, bytes));
+            drop(self.write(state, table, printed));
         }
-        bytes.clear();
+        printed.clear();
     }
 
     /// Writes pieces whose turn it is, unless another thread is at it.
@@ -266,11 +338,11 @@ impl<'a> OrderedFiles<'a> {
             if line.is_writing || is_stopped {
                 return state;
             }
-            let Some((bytes, lease)) = line.waiting.remove(&line.next) else {
+            let Some((printed, lease)) = line.waiting.remove(&line.next) else {
                 return state;
             };
-            state = self.write(state, table, &bytes);
-            drop((bytes, lease));
+            state = self.write(state, table, &printed);
+            drop((printed, lease));
             let Some(line) = state.lines.get_mut(table) else {
                 return state;
             };
@@ -289,7 +361,7 @@ impl<'a> OrderedFiles<'a> {
         &'g self,
         mut state: MutexGuard<'g, State>,
         table: usize,
-        bytes: &[u8],
+        printed: &Piece,
     ) -> MutexGuard<'g, State> {
         let Some(line) = state.lines.get_mut(table) else {
             return state;
@@ -301,7 +373,7 @@ impl<'a> OrderedFiles<'a> {
         line.is_writing = true;
         let file = line.file.take();
         drop(state);
-        let written = self.written(file, table, bytes);
+        let written = self.written(file, table, printed);
         let mut state = self.lock();
         match (written, state.lines.get_mut(table)) {
             (Ok(file), Some(line)) => {
@@ -322,14 +394,14 @@ impl<'a> OrderedFiles<'a> {
         &self,
         file: Option<OpenFile>,
         table: usize,
-        bytes: &[u8],
+        printed: &Piece,
     ) -> Result<OpenFile, SalvageError> {
         let of = self.files.get(table).expect("a line has its file");
         let mut file = match file {
             Some(file) => file,
             None => OpenFile::begin(self.to, of)?,
         };
-        file.write(of, bytes)?;
+        file.write(self.to, of, printed)?;
         Ok(file)
     }
 

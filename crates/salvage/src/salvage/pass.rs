@@ -12,6 +12,7 @@ use pgclinic_scan::{
 
 use super::database_job::{DatabaseJob, TableWork};
 use super::error::SalvageError;
+use super::ordered_files::Piece;
 use super::row_sink::RowSink;
 use super::worker::{Printing, Worker};
 
@@ -109,10 +110,10 @@ enum InHand<'c> {
 }
 
 /// A piece of a TOAST relation whose chunks are being found.
-struct Gathering<'c> {
+pub(super) struct Gathering<'c> {
     work: &'c TableWork,
-    gatherer: RunGatherer,
-    tally: Tally,
+    pub(super) gatherer: RunGatherer,
+    pub(super) tally: Tally,
 }
 
 impl<'c> Consumer for TablesPass<'c> {
@@ -151,14 +152,14 @@ impl<'c> Consumer for TablesPass<'c> {
             table,
             work,
             piece: unit.of_fork,
-            out: Vec::new(),
+            out: Piece::default(),
             row_start: 0,
             tally: Tally::default(),
         };
         if unit.of_fork == 0 && !crew.is_partial() {
-            crew.options.form.head(&work.table, &mut printing.out);
+            crew.options.form.head(&work.table, &mut printing.out.rows);
         }
-        printing.row_start = printing.out.len();
+        printing.row_start = printing.out.rows.len();
         leg.share = InHand::Rows(printing);
         let first = block_of(unit.first_block());
         let blocks = unit.len.div_ceil(crew.block_bytes());
@@ -212,7 +213,7 @@ impl<'c> Consumer for TablesPass<'c> {
             InHand::Rows(_) if end == UnitEnd::Interrupted => {}
             InHand::Rows(mut own) => {
                 if unit.is_last && !self.crew.is_partial() {
-                    self.crew.options.form.tail(&mut own.out);
+                    self.crew.options.form.tail(&mut own.out.rows);
                 }
                 own.work.add(own.tally);
                 self.handed_in(own.work, own.table, own.piece, own.out);
@@ -230,7 +231,7 @@ impl<'c> Consumer for TablesPass<'c> {
             return false;
         };
         if let InHand::Rows(own) = &mut leg.share {
-            own.out.truncate(own.row_start);
+            own.out.rows.truncate(own.row_start);
             let rows = &mut own.tally.rows;
             rows.found = rows.written + rows.skipped;
         }
@@ -252,7 +253,7 @@ impl<'c> Consumer for TablesPass<'c> {
                     table,
                     work,
                     piece: unit.of_fork,
-                    out: Vec::new(),
+                    out: Piece::default(),
                     row_start: 0,
                     tally: Tally::default(),
                 }),
@@ -281,7 +282,7 @@ impl<'c> TablesPass<'c> {
         };
         match share {
             InHand::Toast(own) => {
-                worker.gather_page(page, block, &mut own.gatherer, &mut own.tally);
+                worker.gather_page(page, block, own);
             }
             InHand::Rows(own) => {
                 if self.crew.takes_block(block) {
@@ -300,7 +301,7 @@ impl<'c> TablesPass<'c> {
         };
         match role {
             Role::Toast => self.gathered(work, RunGatherer::default()),
-            Role::Rows => self.handed_in(work, table, unit.of_fork, Vec::new()),
+            Role::Rows => self.handed_in(work, table, unit.of_fork, Piece::default()),
         }
     }
 
@@ -321,10 +322,19 @@ impl<'c> TablesPass<'c> {
         }
     }
 
-    fn handed_in(&self, work: &TableWork, table: usize, piece: u64, out: Vec<u8>) {
+    fn handed_in(&self, work: &TableWork, table: usize, piece: u64, out: Piece) {
         self.crew.outlet.hand_in(table, piece, out);
         work.piece_is_done();
         self.crew.note_finished();
+    }
+}
+
+impl Gathering<'_> {
+    /// Values with chunks of this page may not be what they say.
+    pub(super) fn doubt(&self, block: BlockNo) {
+        if let Some(toast) = &self.work.toast {
+            toast.doubt(block);
+        }
     }
 }
 

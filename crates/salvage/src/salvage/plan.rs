@@ -114,7 +114,7 @@ impl Plan {
         assert_eq!(
             selected,
             plan.tables.len() + plan.refused,
-            "every table of the selection is planned, or its reason is told"
+            "every table of the selection is planned, or its reason is reported"
         );
         plan
     }

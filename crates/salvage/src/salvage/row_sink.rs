@@ -9,7 +9,7 @@ use pgclinic_model::document::TableAccount;
 
 use super::error::SalvageError;
 use super::folder::Folder;
-use super::ordered_files::OrderedFiles;
+use super::ordered_files::{OrderedFiles, Piece};
 use super::server::{GiveRow, Loads, Streamed};
 
 /// What became of one table's rows behind the threads.
@@ -105,20 +105,20 @@ impl RowSink<'_> {
     }
 
     /// Hands in all that is left of a piece.
-    pub(super) fn hand_in(&self, table: usize, piece: u64, bytes: Vec<u8>) {
+    pub(super) fn hand_in(&self, table: usize, piece: u64, printed: Piece) {
         match self {
-            RowSink::Files(lines) => lines.hand_in(table, piece, bytes),
-            RowSink::Server(loads) => loads.hand_in(table, &bytes),
-            RowSink::Rows(rows) => rows.add(&bytes),
+            RowSink::Files(lines) => lines.hand_in(table, piece, printed),
+            RowSink::Server(loads) => loads.hand_in(table, &printed.rows),
+            RowSink::Rows(rows) => rows.add(&printed.rows),
         }
     }
 
     /// Hands in whole rows of a piece that is not at its end, and empties them.
-    pub(super) fn write_ahead(&self, table: usize, piece: u64, bytes: &mut Vec<u8>) {
+    pub(super) fn write_ahead(&self, table: usize, piece: u64, printed: &mut Piece) {
         match self {
-            RowSink::Files(lines) => lines.write_ahead(table, piece, bytes),
-            RowSink::Server(loads) => loads.write_ahead(table, bytes),
-            RowSink::Rows(rows) => rows.add(&std::mem::take(bytes)),
+            RowSink::Files(lines) => lines.write_ahead(table, piece, printed),
+            RowSink::Server(loads) => loads.write_ahead(table, &mut printed.rows),
+            RowSink::Rows(rows) => rows.add(&std::mem::take(&mut printed.rows)),
         }
     }
 
@@ -128,6 +128,19 @@ impl RowSink<'_> {
         match self {
             RowSink::Server(loads) => Some(loads.stream(table, give)),
             RowSink::Files(_) | RowSink::Rows(_) => None,
+        }
+    }
+
+    /// Suspect rows of a table have a file of their own.
+    pub(super) fn parts_suspects(&self, table: usize) -> bool {
+        self.suspect_name(table).is_some()
+    }
+
+    /// The name of that file.
+    pub(super) fn suspect_name(&self, table: usize) -> Option<String> {
+        match self {
+            RowSink::Files(lines) => lines.suspect_name(table),
+            RowSink::Server(_) | RowSink::Rows(_) => None,
         }
     }
 

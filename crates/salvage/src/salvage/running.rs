@@ -67,7 +67,7 @@ pub(super) fn salvage(
 ) -> Result<SalvageReport, SalvageError> {
     let Some(folder) = folder.filter(|_| matches!(options.destination, Destination::Folder(_)))
     else {
-        let why = "the files of a server at work go into a folder; for another server name this one's URL as the target, or a base backup of it";
+        let why = "the files of a running server go into a directory; for another server name this one's URL as the target, or a base backup of it";
         return Err(SalvageError::Unsuitable(why.into()));
     };
     let finished = FinishedTables::open(&folder, &work_of(cluster, options))?;

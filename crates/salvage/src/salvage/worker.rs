@@ -1,6 +1,6 @@
 //! One thread: finds the rows of the pages that it is given, and prints those that are wanted.
 
-use pgclinic_cluster::{RowState, RunGatherer, Stamp, ToastReader, Visibility};
+use pgclinic_cluster::{RowState, Stamp, ToastReader, Visibility};
 use pgclinic_format::datum::Limits;
 use pgclinic_format::page::PD_ALL_VISIBLE;
 use pgclinic_format::toast_chunk::PlainChunk;
@@ -9,11 +9,14 @@ use pgclinic_format::{BlockNo, HeapTuple, LpFlags, Page};
 use pgclinic_model::document::{LossPlace, Tally};
 
 use super::Rows;
-use super::coverage::{Coverage, Covered};
+use super::coverage::{Coverage, Covered, says_elsewhere};
 use super::database_job::{DatabaseJob, TableWork};
 use super::large_row::{Fates, LargeRow};
 use super::large_value;
+use super::ordered_files::Piece;
+use super::pass::Gathering;
 use super::reading::{HELD_ROWS, look, map_marks};
+use super::suspects::suspect_row;
 use crate::carve::{self, Found, PageState, Probe};
 use crate::readable::Readable;
 use crate::texts::Texts;
@@ -23,6 +26,9 @@ use crate::visible::Verdict;
 /// Bytes of text that a thread gathers before it writes them, if its turn has come.
 const AHEAD_BYTES: usize = 4 << 20;
 
+/// Of a row with such a value.
+const DOUBTED_TOAST: &str = "a value of the row stands on a damaged page of the TOAST table";
+
 /// What may stand in front of a value's text.
 const PREFIX_BYTES: u64 = 64;
 
@@ -31,6 +37,8 @@ pub(super) struct Worker<'c> {
     visibility: Visibility<'c>,
     /// The row that was judged last.
     judged: Option<(Stamp, Judgement)>,
+    /// There is a commit log.
+    has_log: bool,
     cells: RowValues,
     bench: Option<Bench<'c>>,
 }
@@ -53,8 +61,8 @@ pub(super) struct Printing<'c> {
     pub(super) table: usize,
     pub(super) work: &'c TableWork,
     pub(super) piece: u64,
-    pub(super) out: Vec<u8>,
-    /// Where in `out` the row at hand begins.
+    pub(super) out: Piece,
+    /// Where in the rows of `out` the row at hand begins.
     pub(super) row_start: usize,
     pub(super) tally: Tally,
 }
@@ -65,6 +73,7 @@ impl<'c> Worker<'c> {
             visibility: Visibility::new(crew.cluster),
             crew,
             judged: None,
+            has_log: !crew.cluster.transactions.is_absent(),
             cells: RowValues::default(),
             bench: None,
         }
@@ -75,10 +84,15 @@ impl<'c> Worker<'c> {
         &self,
         page: Page<'_>,
         block: BlockNo,
-        gatherer: &mut RunGatherer,
-        tally: &mut Tally,
+        gathering: &mut Gathering<'_>,
     ) {
         let (state, why) = look(self.crew.cluster, page, block);
+        if why.is_some() {
+            gathering.doubt(block);
+        }
+        let Gathering {
+            gatherer, tally, ..
+        } = gathering;
         tally.pages_beyond_wal += u64::from(why.is_none() && self.crew.is_beyond_wal(page));
         if let Some(why) = why {
             tally.damaged_pages += 1;
@@ -122,12 +136,9 @@ impl<'c> Worker<'c> {
         };
         let chunks = work.toast.as_ref().and_then(|toast| {
             let (_, files) = work.table.toast.as_ref()?;
-            Some(ToastReader::new(
-                crew.cluster,
-                files,
-                toast.index(),
-                chunk_rows,
-            ))
+            let index = toast.index();
+            let reader = ToastReader::new(crew.cluster, files, index, chunk_rows);
+            Some(reader.doubting(toast.doubted()))
         });
         self.bench = Some(Bench {
             table,
@@ -196,7 +207,7 @@ impl<'c> Worker<'c> {
                 self.print_carved(page, block, printing, carve::of_broken_page);
             }
             PageState::Sound => {
-                let covered = self.print_named(page, block, printing);
+                let covered = self.print_named((page, why), block, printing);
                 if covered.rejected > 0 || !covered.is_whole {
                     printing.tally.doubt_block(block);
                 }
@@ -214,12 +225,18 @@ impl<'c> Worker<'c> {
     /// The rows that the line pointers of a sound page name.
     fn print_named(
         &mut self,
-        page: Page<'_>,
+        (page, why): (Page<'_>, Option<&'static str>),
         block: BlockNo,
         printing: &mut Printing<'c>,
     ) -> Covered {
         let all_visible =
             page.pd_flags() & PD_ALL_VISIBLE != 0 && self.visibility.trusts_all_visible();
+        let misplaced = says_elsewhere(page, block);
+        if let Some((rows, why)) = &misplaced {
+            printing.tally.rows.uncertain += rows;
+            printing.tally.lose(LossPlace::page(block, why.clone()));
+        }
+        let misplaced = misplaced.map(|(_, why)| why);
         let mut covered = Coverage::default();
         for (item, pointer) in page.line_pointers() {
             // Dead ones have no row since 8.3.
@@ -250,7 +267,6 @@ impl<'c> Worker<'c> {
                 self.judge(tuple)
             };
             let verdict = Verdict::of_state(state, tuple, place);
-            covered.ask_place(tuple, block);
             if let Some(why) = doubt {
                 let rows = &mut printing.tally.rows;
                 if verdict.counts() {
@@ -260,15 +276,8 @@ impl<'c> Worker<'c> {
                 }
                 printing.tally.tell_row(place, why);
             }
-            self.print_row(tuple, place, verdict, printing);
-        }
-        if covered.elsewhere > covered.here {
-            let rows = covered.elsewhere;
-            let why = format!(
-                "{rows} rows say that they stand on another page: this one may not belong here"
-            );
-            printing.tally.rows.uncertain += rows;
-            printing.tally.lose(LossPlace::page(block, why));
+            let doubts = [doubt, why, misplaced.as_deref()];
+            self.print_row(tuple, (place, verdict), doubts, printing);
         }
         Covered {
             is_whole: carve::is_covered(page, covered.bytes),
@@ -333,7 +342,7 @@ impl<'c> Worker<'c> {
                 verdict => verdict,
             };
             carved += u64::from(verdict == Verdict::Carved);
-            self.print_row(tuple, place, verdict, printing);
+            self.print_row(tuple, (place, verdict), [None; 3], printing);
         }
         carved
     }
@@ -352,8 +361,8 @@ impl<'c> Worker<'c> {
     fn print_row(
         &mut self,
         tuple: HeapTuple<'_>,
-        place: Tid,
-        verdict: Verdict,
+        (place, verdict): (Tid, Verdict),
+        doubts: [Option<&str>; 3],
         printing: &mut Printing<'c>,
     ) {
         let crew = self.crew;
@@ -387,6 +396,10 @@ impl<'c> Worker<'c> {
             writes_all: bench.writes_all,
         };
         self.cells.fill(tuple, place, verdict, &mut taking);
+        let chunks = bench.chunks.as_mut();
+        let of_toast = chunks
+            .is_some_and(ToastReader::take_doubt)
+            .then_some(DOUBTED_TOAST);
         let row = self.cells.row(tuple);
         let large = self.cells.too_large();
         let (is_loaded, fates) = if crew.outlet.is_server() && !large.is_empty() {
@@ -402,24 +415,22 @@ impl<'c> Worker<'c> {
         } else {
             (false, Fates::new())
         };
-        printing.row_start = printing.out.len();
+        printing.row_start = printing.out.rows.len();
         if !is_loaded {
             crew.options.form.row(
                 &printing.work.table,
                 &row,
                 &mut bench.texts,
-                &mut printing.out,
+                &mut printing.out.rows,
             );
         }
-        printing.row_start = printing.out.len();
         printing.tally.rows.written += 1;
         crew.refuse(printing.table, bench.texts.take_refusals());
-        if is_large || printing.out.len() > AHEAD_BYTES {
-            let (table, piece) = (printing.table, printing.piece);
-            crew.outlet.write_ahead(table, piece, &mut printing.out);
-            printing.row_start = printing.out.len();
-            printing.out.shrink_to(2 * AHEAD_BYTES);
-        }
+        // Without any commit log no row is better known than another.
+        let is_known = verdict == Verdict::Carved || self.has_log;
+        let words = words_of(verdict).filter(|_| is_known).into_iter();
+        let words = words.chain(doubts.into_iter().flatten()).chain(of_toast);
+        let mut reasons: Vec<String> = words.map(str::to_owned).collect();
         let faults = self.cells.faults().iter().cloned();
         let mut is_partial = false;
         for fault in faults.chain(bench.texts.take_faults()) {
@@ -446,8 +457,11 @@ impl<'c> Worker<'c> {
                     chunks,
                 ));
             }
+            let column = column.map(|column| column.name.clone());
+            let named = column.as_deref().unwrap_or_default();
+            reasons.push(format!("partial: column {named}: {why}"));
             printing.tally.lose(LossPlace {
-                column: column.map(|column| column.name.clone()),
+                column,
                 ..LossPlace::row(place, why)
             });
         }
@@ -455,13 +469,28 @@ impl<'c> Worker<'c> {
         if self.cells.has_rest() {
             printing.tally.rows.uncertain += 1;
             let why = "the row's columns end before the row does";
+            reasons.push(format!("uncertain: {why}"));
             printing.tally.lose(LossPlace::row(place, why));
         }
         if let Some(what) = self.cells.mended() {
             printing.tally.rows.mended += 1;
             let why =
                 format!("the row's header contradicts itself: it was read with another {what}");
+            reasons.push(format!("mended: {why}"));
             printing.tally.lose(LossPlace::row(place, why));
+        }
+        if !reasons.is_empty() && crew.outlet.parts_suspects(printing.table) {
+            printing.out.rows.truncate(printing.row_start);
+            let row = (&printing.work.table, &self.cells.row(tuple));
+            suspect_row(&reasons, row, &mut bench.texts, &mut printing.out.suspects);
+            printing.tally.rows.suspect += 1;
+        }
+        printing.row_start = printing.out.rows.len();
+        if is_large || printing.out.bytes() > AHEAD_BYTES {
+            let (table, piece) = (printing.table, printing.piece);
+            crew.outlet.write_ahead(table, piece, &mut printing.out);
+            printing.row_start = printing.out.rows.len();
+            printing.out.rows.shrink_to(2 * AHEAD_BYTES);
         }
     }
 }

@@ -62,7 +62,7 @@ fn key(catalogs: &Catalogs<'_>, row: Row<'_>) -> Option<Key> {
         _ => return None,
     };
     let excuse = if row.flag("conperiod") {
-        Some("it is one of periods that must not overlap, which is not looked at here")
+        Some("it is one of periods that must not overlap, which is not examined here")
     } else if row.number("conenforced") == Some(0) {
         Some("it is not enforced")
     } else if row.number("convalidated") == Some(0) {

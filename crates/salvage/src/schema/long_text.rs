@@ -445,7 +445,7 @@ mod tests {
 
     #[test]
     fn a_long_text_reads_as_a_short_one_does() {
-        let folder = tempfile::tempdir().expect("a folder");
+        let folder = tempfile::tempdir().expect("a directory");
         let store = narrow(folder.path());
         let texts = [
             (UTF8, "no tag at all ".repeat(20_000)),
@@ -469,7 +469,7 @@ mod tests {
 
     #[test]
     fn odd_bytes_are_escaped_as_in_a_short_text() {
-        let folder = tempfile::tempdir().expect("a folder");
+        let folder = tempfile::tempdir().expect("a directory");
         let store = narrow(folder.path());
         for encoding in [UTF8, EUC_JP] {
             let words = CatalogEncoding::of(Some(encoding));
@@ -487,7 +487,7 @@ mod tests {
 
     #[test]
     fn words_are_found_across_pieces() {
-        let folder = tempfile::tempdir().expect("a folder");
+        let folder = tempfile::tempdir().expect("a directory");
         let store = narrow(folder.path());
         let text = format!("{}\"anna\"{}", "-".repeat((64 << 10) - 3), "-".repeat(9));
         let statement = Statement::from(text).kept_in(&store).expect("kept");

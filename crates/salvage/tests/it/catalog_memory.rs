@@ -48,7 +48,7 @@ fn a_schema_larger_than_memory_is_written_whole() {
         .expect("a catalog");
     running.stop(StopMode::Fast).expect("stopped");
 
-    let folders = [(); 2].map(|()| tempfile::tempdir().expect("a folder"));
+    let folders = [(); 2].map(|()| tempfile::tempdir().expect("a directory"));
     let plan = MemoryPlan::new(LIMITED_BYTES);
     let (wide, wide_load, _) = schema(&copy, folders[0].path(), MemoryPlan::default());
     let (narrow, narrow_load, account) = schema(&copy, folders[1].path(), plan.clone());

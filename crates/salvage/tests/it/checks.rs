@@ -52,7 +52,7 @@ fn whole_tables_hold_their_keys_and_hurt_ones_do_not() {
     drop(session);
     running.stop(StopMode::Fast).expect("stopped");
 
-    let folder = tempfile::tempdir().expect("a folder");
+    let folder = tempfile::tempdir().expect("a directory");
     let mut options = options(&folder.path().join("whole"), "csv");
     options.verify = true;
     // So that keys are sorted on disk.
@@ -85,7 +85,7 @@ fn whole_tables_hold_their_keys_and_hurt_ones_do_not() {
     assert!(uncounted.not_counted.is_some() && uncounted.index.is_none());
 
     // A page of the parent is lost, and one that is there twice has its rows twice.
-    let directory_of = DataDirectory::open(&copy.pgdata).expect("a folder");
+    let directory_of = DataDirectory::open(&copy.pgdata).expect("a directory");
     let file = std::fs::read(copy.pgdata.join(&place)).expect("a file");
     let second = file.get(PAGE_BYTES..2 * PAGE_BYTES).expect("a page");
     let patches = [(3, vec![0; PAGE_BYTES]), (4, second.to_vec())];
@@ -148,7 +148,7 @@ fn an_index_tells_of_rows_that_nothing_else_tells_of() {
     drop(session);
     running.stop(StopMode::Fast).expect("stopped");
 
-    let folder = tempfile::tempdir().expect("a folder");
+    let folder = tempfile::tempdir().expect("a directory");
     let mut options = options(&folder.path().join("whole"), "csv");
     options.verify = true;
     options.selection.relations = vec![pgclinic_model::Glob::new("public.quiet")];
@@ -157,7 +157,7 @@ fn an_index_tells_of_rows_that_nothing_else_tells_of() {
     let quiet = counted(&account, "quiet");
     assert!(quiet.holds() && quiet.written == 1819, "{quiet:?}");
 
-    let directory = DataDirectory::open(&copy.pgdata).expect("a folder");
+    let directory = DataDirectory::open(&copy.pgdata).expect("a directory");
     let zeros = OverlayPatch::Bytes {
         path: place,
         offset: 2 * PAGE_BYTES as u64,

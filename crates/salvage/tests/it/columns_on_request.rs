@@ -36,7 +36,7 @@ fn shop() -> (TempCopy, Server) {
 
 /// The file of the table, with these columns beside the usual ones.
 fn written(pgdata: &Path, generated: bool, dropped: bool) -> Vec<u8> {
-    let folder = tempfile::tempdir().expect("a folder");
+    let folder = tempfile::tempdir().expect("a directory");
     let destination = folder.path().join("out");
     let mut options = options(&destination, "csv");
     options.selection.databases = vec![Glob::new("shop")];
@@ -111,7 +111,7 @@ fn a_server_gets_the_columns_that_it_takes() {
     assert_eq!(session(&running, "again").query(all).expect("rows"), rows);
 
     // And from a folder, the usual columns are those of the server's own COPY.
-    let folder = tempfile::tempdir().expect("a folder");
+    let folder = tempfile::tempdir().expect("a directory");
     let mut options = common::options(&folder.path().join("out"), "copy");
     options.selection.databases = vec![Glob::new("shop")];
     salvaged(&copy.pgdata, &options);

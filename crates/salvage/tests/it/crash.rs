@@ -54,7 +54,7 @@ fn committed_rows_survive(major: u16, rows: u32) {
         .expect("begun");
     running.kill();
     drop(unfinished);
-    let folder = tempfile::tempdir().expect("a folder");
+    let folder = tempfile::tempdir().expect("a directory");
     let destination = folder.path().join("out");
     let account = salvaged(&copy.pgdata, &options(&destination, "copy"));
     let replay = account.replay.as_ref().expect("a recovery in memory");
@@ -131,7 +131,7 @@ fn changes_to_a_page_that_is_lost_are_counted_for_its_table() {
     bytes[..8192].fill(0xAB);
     std::fs::write(&path, bytes).expect("written");
 
-    let folder = tempfile::tempdir().expect("a folder");
+    let folder = tempfile::tempdir().expect("a directory");
     let account = salvaged(&copy.pgdata, &options(&folder.path().join("out"), "copy"));
     let of = |name: &str| {
         let mut tables = account.tables.iter();

@@ -128,7 +128,7 @@ fn names_and_labels_are_those_of_the_server() {
         .map(|(encoding, _)| forms.map(|(_, _, with)| copied(&running, &database(encoding), with)));
     running.stop(StopMode::Fast).expect("stopped");
 
-    let folder = tempfile::tempdir().expect("a folder");
+    let folder = tempfile::tempdir().expect("a directory");
     for ((encoding, word), expected) in WORDS.iter().zip(&expected) {
         let name = database(encoding);
         for ((form, extension, _), expected) in forms.iter().zip(expected) {
@@ -178,7 +178,7 @@ fn the_schema_and_the_rows_go_into_a_server() {
 
     let destination = copy_of(&seed(&installation, Checksums::On));
     let running = destination.start().expect("a server");
-    let folder = tempfile::tempdir().expect("a folder");
+    let folder = tempfile::tempdir().expect("a directory");
     for (name, (descriptions, rows_before)) in names.iter().zip(&expected) {
         for database in ["from_file", "again"] {
             session(&running, "postgres")
@@ -233,7 +233,7 @@ fn bytes_of_no_encoding_are_told_or_kept() {
         "{rows:?}"
     );
 
-    let folder = tempfile::tempdir().expect("a folder");
+    let folder = tempfile::tempdir().expect("a directory");
     let destination = folder.path().join("raw");
     let mut options = of_database(&destination, "csv", &name);
     options.encoding = Encoding::Raw;
@@ -246,7 +246,12 @@ fn bytes_of_no_encoding_are_told_or_kept() {
         (account.outcome, account.totals.partial),
         (Outcome::Damaged, 1)
     );
-    let file = destination.join(format!("{name}/public.t%C3%A4ble.csv"));
-    let text = std::fs::read_to_string(file).expect("a file");
-    assert_eq!(text, "cölumn\ntön\nn\u{FFFD}\n");
+    let stem = destination.join(format!("{name}/public.t%C3%A4ble"));
+    let text = std::fs::read_to_string(common::with_ending(&stem, "csv")).expect("a file");
+    assert_eq!(text, "cölumn\ntön\n");
+    let [(reason, row)] = &common::suspects(&stem)[..] else {
+        panic!("one suspect row");
+    };
+    assert_eq!(row, "n\u{FFFD}");
+    assert!(reason.contains("column cölumn"), "{reason}");
 }

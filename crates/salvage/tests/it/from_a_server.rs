@@ -79,7 +79,7 @@ fn refused_pages_are_read_from_the_files(major: u16) {
     hurt(&copy, &toast, 2 * 8192, &[0; 8192]);
 
     let running = copy.start().expect("a server");
-    let folder = tempfile::tempdir().expect("a folder");
+    let folder = tempfile::tempdir().expect("a directory");
     let destination = folder.path().join("out");
     let account = salvaged(&running, &destination, &Quiet);
     let table = |name: &str| {
@@ -132,7 +132,7 @@ fn long_values_behind_a_wrong_checksum_are_whole() {
     let running = copy.start().expect("a server");
     let refused = session(&running, "clinic").query("SELECT length(d::text) FROM public.docs d");
     assert!(refused.is_err(), "the page holds values");
-    let folder = tempfile::tempdir().expect("a folder");
+    let folder = tempfile::tempdir().expect("a directory");
     let destination = folder.path().join("out");
     let account = salvaged(&running, &destination, &Quiet);
     common::compare(&destination, "copy", &expected);
@@ -173,7 +173,7 @@ fn no_row_comes_twice_where_one_ends_its_backend() {
     session(&running, "clinic")
         .execute("CHECKPOINT")
         .expect("a checkpoint");
-    let folder = tempfile::tempdir().expect("a folder");
+    let folder = tempfile::tempdir().expect("a directory");
     let of = |user: &str| {
         let destination = folder.path().join(user);
         let mut options = options(&destination, "copy");
@@ -232,7 +232,7 @@ fn a_server_that_crashes_in_between_is_waited_for() {
         server: &running,
         victim: Mutex::new(Some(victim)),
     };
-    let folder = tempfile::tempdir().expect("a folder");
+    let folder = tempfile::tempdir().expect("a directory");
     let destination = folder.path().join("out");
     let account = salvaged(&running, &destination, &accident);
     let notes = account.tables.iter().flat_map(|table| &table.notes);

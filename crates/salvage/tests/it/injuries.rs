@@ -167,7 +167,7 @@ struct Hospital {
 
 impl Hospital {
     fn new(pgdata: &Path) -> Self {
-        let source: Arc<dyn Source> = Arc::new(DataDirectory::open(pgdata).expect("a folder"));
+        let source: Arc<dyn Source> = Arc::new(DataDirectory::open(pgdata).expect("a directory"));
         let cluster = Cluster::open(Arc::clone(&source)).expect("a cluster");
         let oid = cluster
             .databases
@@ -181,7 +181,7 @@ impl Hospital {
             (relation.qualified_name(), path)
         });
         let files = files.collect();
-        let folder = tempfile::tempdir().expect("a folder");
+        let folder = tempfile::tempdir().expect("a directory");
         let (account, healthy) =
             run(Arc::clone(&source), &folder.path().join("out")).expect("a cluster");
         assert_eq!(
@@ -200,7 +200,7 @@ impl Hospital {
 
     /// What is wrong with the salvage after this injury.
     fn complaints(&self, planned: &PlannedInjury) -> Vec<String> {
-        let folder = tempfile::tempdir().expect("a folder");
+        let folder = tempfile::tempdir().expect("a directory");
         let patches = overlay(&planned.patch);
         let hurt = Overlay::new(Arc::clone(&self.source), patches).expect("patches");
         let Some((account, tables)) = run(Arc::new(hurt), &folder.path().join("out")) else {

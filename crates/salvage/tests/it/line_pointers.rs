@@ -45,7 +45,7 @@ fn a_wild_line_pointer_hides_no_row() {
     };
     let overlay = Overlay::new(directory(&copy.pgdata), vec![patch]).expect("plain paths");
     let cluster = Cluster::open(Arc::new(overlay)).expect("a cluster");
-    let folder = tempfile::tempdir().expect("a folder");
+    let folder = tempfile::tempdir().expect("a directory");
     let options = SalvageOptions {
         selection: Selection {
             relations: vec![Glob::new("public.wild")],
@@ -56,11 +56,8 @@ fn a_wild_line_pointer_hides_no_row() {
     let account = salvage(&cluster, &options, &Quiet).expect("a destination");
     let rows = account.totals;
     assert_eq!((rows.written, rows.carved, rows.lost), (500, 5, 0));
-    let file = folder.path().join("out/clinic/public.wild.csv");
-    let text = std::fs::read_to_string(file).expect("the rows");
-    let mut ids: Vec<u32> = text
-        .lines()
-        .skip(1)
+    let mut ids: Vec<u32> = common::with_suspects(&folder.path().join("out/clinic/public.wild"))
+        .iter()
         .map(|line| {
             line.split(',')
                 .next()
@@ -97,7 +94,7 @@ fn content_that_was_moved_is_read_where_it_stands() {
         };
         let overlay = Overlay::new(directory(&copy.pgdata), vec![patch]).expect("plain paths");
         let cluster = Cluster::open(Arc::new(overlay)).expect("a cluster");
-        let folder = tempfile::tempdir().expect("a folder");
+        let folder = tempfile::tempdir().expect("a directory");
         let options = SalvageOptions {
             selection: Selection {
                 relations: vec![Glob::new("public.moved")],
@@ -116,9 +113,8 @@ fn content_that_was_moved_is_read_where_it_stands() {
             "{:?}",
             table.places
         );
-        let text = std::fs::read_to_string(folder.path().join("out/clinic/public.moved.csv"));
-        let text = text.expect("the rows");
-        let right = text.lines().skip(1).filter(|line| {
+        let rows = common::with_suspects(&folder.path().join("out/clinic/public.moved"));
+        let right = rows.iter().filter(|line| {
             let id: Option<u32> = line.split(',').next().and_then(|id| id.parse().ok());
             id.is_some_and(|id| (1..=500).contains(&id))
         });

@@ -59,7 +59,7 @@ fn loads(form: &str, with_schema: bool) {
     let expected: Vec<_> = copied(&running, "shop", "").into_values().collect();
     running.stop(StopMode::Fast).expect("stopped");
 
-    let folder = tempfile::tempdir().expect("a folder");
+    let folder = tempfile::tempdir().expect("a directory");
     let open = std::fs::Permissions::from_mode(0o755);
     std::fs::set_permissions(folder.path(), open).expect("open to all");
     let destination = folder.path().join("out");
@@ -152,7 +152,7 @@ fn rows_of_an_extension_are_its_own() {
         .expect("a row");
     running.stop(StopMode::Fast).expect("stopped");
 
-    let folder = tempfile::tempdir().expect("a folder");
+    let folder = tempfile::tempdir().expect("a directory");
     let open = std::fs::Permissions::from_mode(0o755);
     std::fs::set_permissions(folder.path(), open).expect("open to all");
     let destination = folder.path().join("out");

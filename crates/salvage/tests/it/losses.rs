@@ -86,7 +86,7 @@ impl Ward {
             file.and_then(|mut file| file.write_all(&zeros))
                 .expect("longer");
         }
-        let source = Arc::new(DataDirectory::open(&copy.pgdata).expect("a folder"));
+        let source = Arc::new(DataDirectory::open(&copy.pgdata).expect("a directory"));
         Ward {
             _copy: copy,
             source,
@@ -168,7 +168,7 @@ fn of_loss(destination: &std::path::Path) -> SalvageOptions {
 }
 
 fn run(cluster: &Cluster) -> SalvageReport {
-    let folder = tempfile::tempdir().expect("a folder");
+    let folder = tempfile::tempdir().expect("a directory");
     let options = of_loss(&folder.path().join("out"));
     let account = salvage(cluster, &options, &Quiet).expect("a destination");
     for list in account.tables.iter().flat_map(|table| &table.lost_keys) {
@@ -407,11 +407,11 @@ fn a_missing_file_is_lost_from_a_server_and_into_one() {
     drop(session);
     running.stop(StopMode::Fast).expect("stopped");
     std::fs::remove_file(copy.pgdata.join(&path)).expect("removed");
-    let source = DataDirectory::open(&copy.pgdata).expect("a folder");
+    let source = DataDirectory::open(&copy.pgdata).expect("a directory");
     let cluster = Cluster::open(Arc::new(source)).expect("a cluster");
 
     let running = copy.start().expect("a server without the file");
-    let folder = tempfile::tempdir().expect("a folder");
+    let folder = tempfile::tempdir().expect("a directory");
     let options = of_loss(&folder.path().join("out"));
     let target = Target::of(&running, "postgres");
     let account = salvage_live(&target, &options, &Quiet).expect("a salvage");
@@ -459,7 +459,7 @@ fn a_cut_table_of_a_crashed_cluster_is_not_whole() {
         let file = std::fs::File::options().write(true).open(path);
         let file = file.expect("the table's file");
         file.set_len(200 * PAGE_BYTES).expect("truncated");
-        let folder = tempfile::tempdir().expect("a folder");
+        let folder = tempfile::tempdir().expect("a directory");
         let account = common::salvaged(&copy.pgdata, &of_loss(&folder.path().join("out")));
         assert_eq!(account.outcome, Outcome::Damaged, "{checksums:?}");
         let keyed = table(&account, "keyed");

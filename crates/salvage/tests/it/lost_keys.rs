@@ -41,7 +41,7 @@ fn keys_of_lost_rows_are_listed() {
     file.and_then(|file| file.write_all_at(&[0xFF; 8192], 2 * 8192))
         .expect("hurt");
 
-    let folder = tempfile::tempdir().expect("a folder");
+    let folder = tempfile::tempdir().expect("a directory");
     let destination = folder.path().join("out");
     let account = salvaged(&copy.pgdata, &options(&destination, "csv"));
     let shop = account
@@ -135,7 +135,7 @@ fn lists_have_names_that_disks_take() {
     file.and_then(|file| file.write_all_at(&[0xFF; 8192], 2 * 8192))
         .expect("hurt");
 
-    let folder = tempfile::tempdir().expect("a folder");
+    let folder = tempfile::tempdir().expect("a directory");
     let destination = folder.path().join("out");
     let account = salvaged(&copy.pgdata, &options(&destination, "csv"));
     let hurt = account.tables.iter().find(|one| one.table == table);
@@ -143,7 +143,7 @@ fn lists_have_names_that_disks_take() {
     assert_eq!(lists.len(), 3);
     let mut names = BTreeSet::new();
     for list in lists {
-        let (_, name) = list.file.rsplit_once('/').expect("a folder");
+        let (_, name) = list.file.rsplit_once('/').expect("a directory");
         assert!(name.len() < 250, "{name}");
         let text = std::fs::read_to_string(destination.join(&list.file)).expect("a list");
         assert_eq!(text.lines().count() as u64, list.keys + 1);

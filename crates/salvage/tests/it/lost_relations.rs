@@ -70,7 +70,7 @@ impl Hurt {
 
     /// What was written adds up to what the server had: a table is there with all of its rows, or it is named.
     fn salvage(&self, what: &str) -> SalvageReport {
-        let folder = tempfile::tempdir().expect("a folder");
+        let folder = tempfile::tempdir().expect("a directory");
         let out = folder.path().join("out");
         let account = salvaged(&self.copy.pgdata, &options(&out, "copy"));
         for (file, rows) in &self.tables {

@@ -59,7 +59,7 @@ fn recovery_begins_where_wal_says(major: u16) {
     let mut flipped = control.clone();
     flipped[20] ^= 4;
     let zeros = vec![0; control.len()];
-    let folder = tempfile::tempdir().expect("a folder");
+    let folder = tempfile::tempdir().expect("a directory");
     let hurts = [
         ("missing", None),
         ("zeros", Some(zeros)),
@@ -112,7 +112,7 @@ fn a_shutdown_in_good_order_is_seen_in_wal() {
     work(&running);
     running.stop(StopMode::Fast).expect("a stop");
     fs::remove_file(copy.pgdata.join(CONTROL)).expect("removed");
-    let folder = tempfile::tempdir().expect("a folder");
+    let folder = tempfile::tempdir().expect("a directory");
     let account = salvaged(&copy.pgdata, &options(&folder.path().join("out"), "copy"));
     assert!(account.replay.is_none());
     let words = why(&account, CONTROL);
@@ -136,7 +136,7 @@ fn a_shutdown_in_good_order_is_seen_in_wal() {
 
 /// The segments of `pg_wal`.
 fn segments(pgdata: &Path) -> Vec<PathBuf> {
-    let folder = fs::read_dir(pgdata.join("pg_wal")).expect("a folder");
+    let folder = fs::read_dir(pgdata.join("pg_wal")).expect("a directory");
     let paths = folder.map(|entry| entry.expect("an entry").path());
     paths.filter(|path| path.is_file()).collect()
 }
@@ -151,7 +151,7 @@ fn remove_wal(pgdata: &Path) {
 fn without_wal_a_crash_is_never_whole() {
     let copy = crashed(15);
     remove_wal(&copy.pgdata);
-    let folder = tempfile::tempdir().expect("a folder");
+    let folder = tempfile::tempdir().expect("a directory");
     let account = salvaged(&copy.pgdata, &options(&folder.path().join("out"), "copy"));
     let replay = account.replay.as_ref().expect("a try");
     assert!(!replay.is_complete, "{replay:?}");
@@ -185,7 +185,7 @@ fn pages_beyond_the_end_of_wal_prove_that_some_is_missing() {
         fs::write(path, bytes).expect("written");
     }
 
-    let folder = tempfile::tempdir().expect("a folder");
+    let folder = tempfile::tempdir().expect("a directory");
     let account = salvaged(&copy.pgdata, &options(&folder.path().join("out"), "copy"));
     let replay = account.replay.as_ref().expect("a recovery in memory");
     assert!(replay.is_complete, "{replay:?}");
@@ -221,7 +221,7 @@ fn a_database_without_its_directory_is_lost() {
     for oid in [&second, &dropped] {
         fs::remove_dir_all(copy.pgdata.join("base").join(oid)).expect("removed");
     }
-    let folder = tempfile::tempdir().expect("a folder");
+    let folder = tempfile::tempdir().expect("a directory");
     let account = salvaged(&copy.pgdata, &options(&folder.path().join("out"), "copy"));
     let lost: Vec<_> = account.lost_databases.iter().collect();
     let [lost] = &*lost else { panic!("{lost:#?}") };
@@ -234,10 +234,10 @@ fn a_database_without_its_directory_is_lost() {
 #[test]
 fn a_tablespace_without_its_link_takes_its_tables_along() {
     let copy = copy_of(&seed(&server(15), Checksums::On));
-    let folder = tempfile::tempdir().expect("a folder");
+    let folder = tempfile::tempdir().expect("a directory");
     let whole = salvaged(&copy.pgdata, &options(&folder.path().join("whole"), "copy"));
     assert_eq!(whole.outcome, Outcome::Whole, "{:#?}", whole.not_salvaged);
-    let links = fs::read_dir(copy.pgdata.join("pg_tblspc")).expect("a folder");
+    let links = fs::read_dir(copy.pgdata.join("pg_tblspc")).expect("a directory");
     for link in links {
         fs::remove_file(link.expect("an entry").path()).expect("removed");
     }
@@ -257,7 +257,7 @@ fn a_tablespace_without_its_link_takes_its_tables_along() {
 #[test]
 fn what_does_not_fit_into_memory_goes_to_disk() {
     let copy = crashed(15);
-    let folder = tempfile::tempdir().expect("a folder");
+    let folder = tempfile::tempdir().expect("a directory");
     let destination = folder.path().join("out");
     let mut small = options(&destination, "copy");
     small.memory = MemoryPlan::new(1 << 20);

@@ -73,7 +73,7 @@ fn a_row_on_which_the_printing_fails_ends_neither_its_table_nor_the_run() {
     }
     running.stop(StopMode::Fast).expect("stopped");
     for threads in [1, 2] {
-        let folder = tempfile::tempdir().expect("a folder");
+        let folder = tempfile::tempdir().expect("a directory");
         let mut options = options(&folder.path().join("out"), "copy");
         options.form = &FAILS_ON_REQUEST;
         options.threads = std::num::NonZeroUsize::new(threads).expect("a thread");

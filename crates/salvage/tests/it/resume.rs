@@ -28,7 +28,7 @@ impl Progress for Impatient {
 
 fn tables(folder: &Path) -> Vec<(String, Vec<u8>)> {
     let mut found = Vec::new();
-    for entry in std::fs::read_dir(folder).expect("a folder") {
+    for entry in std::fs::read_dir(folder).expect("a directory") {
         let path = entry.expect("an entry").path();
         let name = path
             .file_name()
@@ -45,7 +45,7 @@ fn tables(folder: &Path) -> Vec<(String, Vec<u8>)> {
 #[test]
 fn what_is_whole_is_not_done_again() {
     let pgdata = seed(&server(15), Checksums::On).pgdata;
-    let folder = tempfile::tempdir().expect("a folder");
+    let folder = tempfile::tempdir().expect("a directory");
     let (once, twice) = (folder.path().join("once"), folder.path().join("twice"));
     let at_once = salvaged(&pgdata, &options(&once, "copy"));
 

@@ -26,7 +26,7 @@ fn salvage_equals_copy(major: u16) {
     let tables = expected.first().into_iter().flatten();
     let tables: usize = tables.map(|tables| tables.len()).sum();
     for ((form, extension, _), expected) in forms.iter().zip(&expected) {
-        let folder = tempfile::tempdir().expect("a folder");
+        let folder = tempfile::tempdir().expect("a directory");
         let destination = folder.path().join("out");
         let account = salvaged(&copy.pgdata, &options(&destination, form));
         for expected in expected {
@@ -77,7 +77,7 @@ fn of_18() {
 #[test]
 fn inserts_are_read_back() {
     let copy = copy_of(&seed(&server(15), Checksums::On));
-    let folder = tempfile::tempdir().expect("a folder");
+    let folder = tempfile::tempdir().expect("a directory");
     let destination = folder.path().join("out");
     salvaged(&copy.pgdata, &options(&destination, "sql"));
     let running = copy.start().expect("a server");
@@ -107,7 +107,7 @@ fn inserts_are_read_back() {
 #[test]
 fn json_lines_are_objects() {
     let copy = copy_of(&seed(&server(15), Checksums::On));
-    let folder = tempfile::tempdir().expect("a folder");
+    let folder = tempfile::tempdir().expect("a directory");
     let destination = folder.path().join("out");
     salvaged(&copy.pgdata, &options(&destination, "jsonl"));
     let path = destination.join("clinic/public.all_types.jsonl");
@@ -132,12 +132,12 @@ fn json_lines_are_objects() {
 fn large_objects_and_sequences_go_back() {
     let copy = copy_of(&seed(&server(15), Checksums::On));
     let folder =
-        pgclinic_servers::Scratch::new(&pgclinic_testkit::run_as(), None).expect("a folder");
+        pgclinic_servers::Scratch::new(&pgclinic_testkit::run_as(), None).expect("a directory");
     let destination = folder.path().join("out");
     let account = salvaged(&copy.pgdata, &options(&destination, "csv"));
     let objects = account.large_objects.first().expect("large objects");
     assert_eq!(objects.objects, 12);
-    let unpacked = folder.folder("unpacked").expect("a folder");
+    let unpacked = folder.folder("unpacked").expect("a directory");
     let tar = std::process::Command::new("tar")
         .arg("-xf")
         .arg(destination.join(&objects.file))
@@ -159,7 +159,7 @@ fn large_objects_and_sequences_go_back() {
     let script: String = script
         .lines()
         .filter(|line| !line.starts_with('\\'))
-        .map(|line| line.replace(":'folder' || '/", &path))
+        .map(|line| line.replace(":'directory' || '/", &path))
         .collect();
     session
         .execute("SELECT lo_unlink(oid) FROM pg_largeobject_metadata")
@@ -316,7 +316,7 @@ const SEGMENT_BLOCKS: u32 = 16;
 
 /// Cuts the relation files below a folder into segments.
 fn cut_into_segments(folder: &Path) {
-    for entry in std::fs::read_dir(folder).expect("a folder") {
+    for entry in std::fs::read_dir(folder).expect("a directory") {
         let path = entry.expect("an entry").path();
         if path.is_dir() {
             cut_into_segments(&path);
@@ -339,7 +339,7 @@ fn cut_into_segments(folder: &Path) {
 #[test]
 fn tables_of_many_segments_are_whole() {
     let copy = copy_of(&seed(&server(15), Checksums::On));
-    let folder = tempfile::tempdir().expect("a folder");
+    let folder = tempfile::tempdir().expect("a directory");
     let (one, many) = (folder.path().join("one"), folder.path().join("many"));
     let expected = salvaged(&copy.pgdata, &options(&one, "copy"));
 

@@ -55,7 +55,7 @@ fn salvaged(
     deeds: &[&'static str],
     options: &SalvageOptions,
 ) -> SalvageReport {
-    let source = DataDirectory::open_beside_a_server(pgdata).expect("a folder");
+    let source = DataDirectory::open_beside_a_server(pgdata).expect("a directory");
     let cluster = Cluster::open(OpenOptions::of(Arc::new(source)).running()).expect("a cluster");
     let meanwhile = Meanwhile {
         session: Mutex::new(session),
@@ -70,7 +70,7 @@ fn salvaged(
 /// The salvage of `public.docs` alone.
 fn docs_of(major: u16, deeds: &[&'static str]) -> (SalvageReport, usize, Vec<u8>) {
     let (copy, server) = started(major);
-    let folder = tempfile::tempdir().expect("a folder");
+    let folder = tempfile::tempdir().expect("a directory");
     let out = folder.path().join("out");
     let mut options = options(&out, "csv");
     options.selection.databases = vec![Glob::new("clinic")];

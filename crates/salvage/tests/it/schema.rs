@@ -241,7 +241,7 @@ fn psql_takes_the_file_of_several_databases() {
     let expected = databases.map(|database| described(&running, database));
     running.stop(StopMode::Fast).expect("stopped");
 
-    let folder = tempfile::tempdir().expect("a folder");
+    let folder = tempfile::tempdir().expect("a directory");
     let path = folder.path().join("schema.sql");
     let mut options = common::options(&folder.path().join("out"), "copy");
     options.selection.databases = databases.map(Glob::new).to_vec();
@@ -300,7 +300,7 @@ fn columns_that_are_given_stand_in_for_lost_ones() {
     let ddl = Ddl::of_database(&cluster, oid_of(&cluster, "clinic"));
     std::fs::write(copy.pgdata.join(path), b"").expect("emptied");
 
-    let folder = tempfile::tempdir().expect("a folder");
+    let folder = tempfile::tempdir().expect("a directory");
     let destination = folder.path().join("out");
     let mut options = common::options(&destination, "copy");
     options.given = tables_in(&ddl.whole().expect("text")).expect("tables");

@@ -89,7 +89,7 @@ fn values_after_a_crash(major: u16) {
     let given = last_values(&running);
     running.kill();
 
-    let folder = tempfile::tempdir().expect("a folder");
+    let folder = tempfile::tempdir().expect("a directory");
     let destination = folder.path().join("out");
     let account = salvaged(&copy.pgdata, &options(&destination, "copy"));
     assert_eq!(
@@ -154,7 +154,7 @@ fn a_hurt_page_is_told() {
             .expect("hurt");
     }
 
-    let folder = tempfile::tempdir().expect("a folder");
+    let folder = tempfile::tempdir().expect("a directory");
     let destination = folder.path().join("out");
     let account = salvaged(&copy.pgdata, &options(&destination, "copy"));
     assert_eq!(account.outcome, Outcome::Damaged);
@@ -199,7 +199,7 @@ fn a_value_outside_its_bounds_is_told() {
     let value = usize::from(u16::from_le_bytes([page[14], page[15]])) + 24;
     file.write_all_at(&[0x40], value as u64).expect("hurt");
 
-    let folder = tempfile::tempdir().expect("a folder");
+    let folder = tempfile::tempdir().expect("a directory");
     let account = salvaged(&copy.pgdata, &options(&folder.path().join("out"), "copy"));
     assert_eq!(account.outcome, Outcome::Damaged);
     let told = account

@@ -56,7 +56,7 @@ fn the_files_of_a_server_keep_every_promise() {
         let folder = copy.pgdata.join("sample");
         for (path, content) in &files {
             let path = folder.join(path);
-            fs::create_dir_all(path.parent().unwrap_or(Path::new("/"))).expect("a folder");
+            fs::create_dir_all(path.parent().unwrap_or(Path::new("/"))).expect("a directory");
             fs::write(path, content).expect("a file");
         }
         let (target, connect) = (Target::of(&server, "clinic"), ConnectOptions::default());

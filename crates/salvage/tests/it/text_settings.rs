@@ -132,7 +132,7 @@ fn settings_give_what_the_server_gives(major: u16) {
     drop(session);
     running.stop(StopMode::Fast).expect("stopped");
     for (settings, expected) in SETTINGS.into_iter().zip(given) {
-        let folder = tempfile::tempdir().expect("a folder");
+        let folder = tempfile::tempdir().expect("a directory");
         let destination = folder.path().join("out");
         let options = SalvageOptions {
             text: style_of(settings),

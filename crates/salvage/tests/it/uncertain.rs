@@ -32,13 +32,13 @@ fn each_row_of_a_lost_transaction_has_its_verdict() {
     }
     running.stop(StopMode::Fast).expect("stopped");
 
-    let directory = DataDirectory::open(&copy.pgdata).expect("a folder");
+    let directory = DataDirectory::open(&copy.pgdata).expect("a directory");
     let lost = OverlayPatch::Remove {
         path: "pg_xact/0000".into(),
     };
     let hurt = Overlay::new(Arc::new(directory), vec![lost]).expect("plain paths");
     let cluster = Cluster::open(Arc::new(hurt)).expect("a cluster");
-    let folder = tempfile::tempdir().expect("a folder");
+    let folder = tempfile::tempdir().expect("a directory");
     let mut options = options(&folder.path().join("live"), "copy");
     options.selection.databases = vec![Glob::new("postgres")];
     options.selection.relations = vec![Glob::new("public.open")];
@@ -49,7 +49,11 @@ fn each_row_of_a_lost_transaction_has_its_verdict() {
     assert_eq!((rows.live, rows.uncertain, rows.withheld), (80, 20, 10));
     assert_eq!(rows.written, 100, "{rows:?}");
     let file = std::fs::read_to_string(folder.path().join("live/postgres/public.open.copy"));
-    assert_eq!(file.expect("a file").lines().count(), 100);
+    assert_eq!(file.expect("a file").lines().count(), 80);
+    let suspects = common::suspects(&folder.path().join("live/postgres/public.open"));
+    assert_eq!((rows.suspect, suspects.len()), (20, 20));
+    let says_why = |(reason, _): &(String, String)| reason.starts_with("perhaps-");
+    assert!(suspects.iter().all(says_why), "{suspects:?}");
     for (verdict, count) in [
         ("perhaps-live", 10),
         ("perhaps-deleted", 10),

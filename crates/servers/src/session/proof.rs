@@ -38,7 +38,7 @@ impl<'a> Prover<'a> {
     pub fn answer(&mut self, request: &[u8]) -> Result<Proof, SqlError> {
         let (number, rest) = request
             .split_first_chunk::<4>()
-            .ok_or_else(|| protocol("an authentication request is cut off"))?;
+            .ok_or_else(|| protocol("an authentication request is truncated"))?;
         let answer = match i32::from_be_bytes(*number) {
             0 => return Ok(Proof::Accepted),
             3 => ended(self.password()?),

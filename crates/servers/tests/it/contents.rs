@@ -24,8 +24,8 @@ fn every_major_can_be_filled() {
             &mut |_| {},
         )
         .expect("a server");
-        let scratch = Scratch::new(&run_as, None).expect("a scratch folder");
-        let pgdata = scratch.folder("data").expect("a folder");
+        let scratch = Scratch::new(&run_as, None).expect("a scratch directory");
+        let pgdata = scratch.folder("data").expect("a directory");
         let options = InitOptions {
             wal_segsize_mb: Some(1),
             ..InitOptions::default()

@@ -19,7 +19,7 @@ fn fetch_into(cache: &Path) -> (String, usize) {
 #[test]
 fn two_at_once_share_one_download_of_just_the_wanted_minor() {
     let run_as = RunAs::new(None).expect("a user");
-    let scratch = Scratch::new(&run_as, None).expect("a scratch folder");
+    let scratch = Scratch::new(&run_as, None).expect("a scratch directory");
     let cache = scratch.path().join("cache");
     let (first, second) = std::thread::scope(|scope| {
         let other = scope.spawn(|| fetch_into(&cache));
@@ -27,6 +27,6 @@ fn two_at_once_share_one_download_of_just_the_wanted_minor() {
     });
     assert_eq!((first.0.as_str(), second.0.as_str()), ("13.22", "13.22"));
     assert_eq!(first.1.min(second.1), 0, "one of them hears of no download");
-    let left = std::fs::read_dir(&cache).expect("a folder").count();
+    let left = std::fs::read_dir(&cache).expect("a directory").count();
     assert_eq!(left, 2, "the server and the lock, nothing half done");
 }

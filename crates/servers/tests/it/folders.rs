@@ -35,7 +35,7 @@ fn an_installation_is_found_in_any_folder_that_holds_one() {
     let installation = fetched_18();
     let home = installation.bindir.parent().expect("a home").to_path_buf();
     let run_as = RunAs::new(None).expect("a user");
-    let scratch = Scratch::new(&run_as, None).expect("a folder");
+    let scratch = Scratch::new(&run_as, None).expect("a directory");
     let below = |path: &str| {
         let link = scratch.path().join(path);
         std::fs::create_dir_all(link.parent().expect("a parent")).expect("folders");
@@ -59,12 +59,12 @@ fn an_installation_is_found_in_any_folder_that_holds_one() {
 #[test]
 fn a_folder_left_behind_under_our_number_is_in_nobodys_way() {
     let run_as = RunAs::new(None).expect("a user");
-    let base = tempfile::tempdir().expect("a folder");
+    let base = tempfile::tempdir().expect("a directory");
     let number = std::process::id();
     for count in 0..200 {
         let left = base.path().join(format!("{number}-{count}/data"));
-        std::fs::create_dir_all(left).expect("a folder");
+        std::fs::create_dir_all(left).expect("a directory");
     }
-    let scratch = Scratch::new(&run_as, Some(base.path())).expect("a folder");
+    let scratch = Scratch::new(&run_as, Some(base.path())).expect("a directory");
     assert!(!scratch.path().join("data").exists());
 }

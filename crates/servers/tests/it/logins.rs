@@ -62,8 +62,8 @@ fn every_kind_of_password_with_tls_and_without() {
         ..Wanted::default()
     };
     let installation = find(&wanted, &mut |_| {}).expect("a server");
-    let scratch = Scratch::new(&run_as, None).expect("a scratch folder");
-    let pgdata = scratch.folder("data").expect("a folder");
+    let scratch = Scratch::new(&run_as, None).expect("a scratch directory");
+    let pgdata = scratch.folder("data").expect("a directory");
     initdb(&installation, &run_as, &pgdata, &InitOptions::default()).expect("a cluster");
     let start = |options: &StartOptions| {
         Server::start(&installation, &run_as, &pgdata, options).expect("a start")

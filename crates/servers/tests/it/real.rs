@@ -30,8 +30,8 @@ struct Small {
 impl Small {
     fn new(major: u16, base: Option<&Path>) -> Self {
         let (installation, run_as) = (installation(major), RunAs::new(None).expect("a user"));
-        let scratch = Scratch::new(&run_as, base).expect("a scratch folder");
-        let pgdata = scratch.folder("data").expect("a folder");
+        let scratch = Scratch::new(&run_as, base).expect("a scratch directory");
+        let pgdata = scratch.folder("data").expect("a directory");
         let options = InitOptions {
             wal_segsize_mb: Some(1),
             ..InitOptions::default()
@@ -92,7 +92,7 @@ fn every_major_starts_answers_and_stops() {
 #[test]
 fn a_server_is_never_root_and_checksums_can_be_off() {
     let (installation, run_as) = (installation(18), RunAs::new(None).expect("a user"));
-    let scratch = Scratch::new(&run_as, None).expect("a scratch folder");
+    let scratch = Scratch::new(&run_as, None).expect("a scratch directory");
     let pgdata = scratch.path().join("made-by-initdb");
     let options = InitOptions {
         checksums: Checksums::Off,
@@ -285,8 +285,8 @@ fn helper_that_is_killed() {
 #[test]
 fn after_kill_9_no_server_and_no_folder_stay() {
     let run_as = RunAs::new(None).expect("a user");
-    let outer = Scratch::new(&run_as, None).expect("a scratch folder");
-    let base = outer.folder("base").expect("a folder");
+    let outer = Scratch::new(&run_as, None).expect("a scratch directory");
+    let base = outer.folder("base").expect("a directory");
     let mut helper = Command::new(std::env::current_exe().expect("our path"))
         .args(["--exact", "real::helper_that_is_killed", "--nocapture"])
         .env("PGCLINIC_TEST_BASE", &base)
@@ -299,7 +299,7 @@ fn after_kill_9_no_server_and_no_folder_stay() {
         .map_while(Result::ok)
         .find_map(|line| Some(line.split_once("server ")?.1.to_owned()));
     let said = said.expect("the helper's server");
-    let (pid, sockets) = said.split_once(' ').expect("a pid and a folder");
+    let (pid, sockets) = said.split_once(' ').expect("a pid and a directory");
 
     assert_eq!(
         sweep_in(&base).expect("a sweep").folders,
@@ -311,7 +311,7 @@ fn after_kill_9_no_server_and_no_folder_stay() {
     assert_eq!(sweep_in(&base).expect("a sweep").folders, 1);
     sweep().expect("a sweep of the usual places");
     assert!(!Path::new(sockets).exists(), "{sockets} is still there");
-    assert_eq!(std::fs::read_dir(&base).expect("a folder").count(), 0);
+    assert_eq!(std::fs::read_dir(&base).expect("a directory").count(), 0);
     let cwd = Path::new("/proc").join(pid).join("cwd");
     assert!(
         std::fs::read_link(cwd).is_err(),

@@ -133,7 +133,10 @@ fn head_bytes() -> usize {
 }
 
 fn cut() -> io::Error {
-    io::Error::new(io::ErrorKind::UnexpectedEof, "it was cut in a frame of LZ4")
+    io::Error::new(
+        io::ErrorKind::UnexpectedEof,
+        "it was truncated in a frame of LZ4",
+    )
 }
 
 impl<R: BufRead> Read for Lz4<R> {
@@ -276,7 +279,11 @@ mod tests {
             b"x",
         ]
         .concat();
-        assert!(read(&lying).1.is_some_and(|error| error.contains("cut")));
+        assert!(
+            read(&lying)
+                .1
+                .is_some_and(|error| error.contains("truncated"))
+        );
         let nothing = [&LEGACY_MAGIC[..], &[0; 4]].concat();
         assert!(read(&nothing).1.is_some());
     }

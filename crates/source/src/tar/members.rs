@@ -232,7 +232,7 @@ impl Tree {
                 Some(map) => Ok(Found::Holed(place, map)),
                 None => Err(SourceError::not_found(path)),
             },
-            Some(Node::Folder) => Err(SourceError::not_regular(path, "a folder")),
+            Some(Node::Folder) => Err(SourceError::not_regular(path, "a directory")),
             Some(Node::Other) => Err(SourceError::not_regular(path, "a link or a device")),
             Some(Node::Lost(why)) => Err(SourceError::new(path, SourceErrorKind::Io, why)),
             None => Err(SourceError::not_found(path)),
@@ -408,7 +408,7 @@ mod tests {
             told[0].starts_with(words) && told[0].contains("base/5/1"),
             "{told:?}"
         );
-        let entries = tree.list("base/5").expect("a folder");
+        let entries = tree.list("base/5").expect("a directory");
         assert!(entries.iter().all(|entry| entry.kind == EntryKind::Other));
         for entry in entries {
             let path = format!("base/5/{}", entry.name);
@@ -417,7 +417,7 @@ mod tests {
         }
         assert!(
             tree.len("pg_wal").is_err(),
-            "the link may be one to a folder"
+            "the link may be one to a directory"
         );
     }
 

@@ -156,7 +156,7 @@ impl TarBackup {
         let file = open_file(path).map_err(failed)?;
         let packing = Packing::of(&file).map_err(failed)?;
         let packing = packing.ok_or_else(|| {
-            refused("it is no tar archive, and not packed with gzip, LZ4 or zstd".into())
+            refused("it is no tar archive, and not compressed with gzip, LZ4 or zstd".into())
         })?;
         let read = match packing {
             Packing::Plain => in_place(file, step),
@@ -164,10 +164,10 @@ impl TarBackup {
         };
         let (bytes, found) = read.map_err(|stop| match stop {
             Stop::NoRoom(why) => refused(format!(
-                "there is no room in {} to unpack it: {why}; name another folder with --spill-to",
+                "there is no room in {} to unpack it: {why}; name another directory with --spill-to",
                 spill_folder.display()
             )),
-            Stop::Asked => refused("unpacking it was interrupted".into()),
+            Stop::Asked => refused("decompressing it was interrupted".into()),
             Stop::Broken(error) => failed(error),
         })?;
         let name = path.file_name().unwrap_or_default().to_string_lossy();

@@ -69,7 +69,7 @@ impl Archives for PackedArchives {
             match reader.read(buf) {
                 Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
                 Err(error) => {
-                    let why = format!("it cannot be unpacked any further: {error}");
+                    let why = format!("it cannot be decompressed any further: {error}");
                     return Err(SourceError::new(shown.as_str(), SourceErrorKind::Io, why));
                 }
                 Ok(count) => return Ok(count),

@@ -102,12 +102,12 @@ pub(super) fn has_ustar(head: &[u8]) -> bool {
 /// Said of an archive that goes on too long behind its end.
 pub(super) fn endless() -> String {
     format!(
-        "more than {} MiB stand behind its end mark: it was not read to its end, where checksums of what is packed are",
+        "more than {} MiB stand past its end mark: it was not read to its end, where checksums of what is compressed are",
         BEHIND_END_MAX >> 20
     )
 }
 
 /// Said of an archive whose end is broken behind the mark.
 pub(super) fn not_to_its_end(error: impl Display) -> String {
-    format!("it cannot be unpacked to its end, so that what came of it may be wrong: {error}")
+    format!("it cannot be decompressed to its end, so that what came of it may be wrong: {error}")
 }

@@ -83,7 +83,7 @@ fn walk(
                 "it ends in a header"
             };
             return Ok(Some(format!(
-                "{what} after {at} bytes: the archive was cut"
+                "{what} after {at} bytes: the archive was truncated"
             )));
         }
         let header = match Header::parse(&block) {
@@ -97,7 +97,7 @@ fn walk(
             }
             Err(HeaderFault::Size) => {
                 let name = String::from_utf8_lossy(&header_name(&block)).into_owned();
-                return Ok(Some(format!("the size of {name:?} is no number")));
+                return Ok(Some(format!("the size of {name:?} is not a number")));
             }
         };
         if describes_the_next(header.kind) {
@@ -157,7 +157,7 @@ fn pass(
     }
     let there = tape.end().saturating_sub(at).min(header.size);
     Ok(Some(format!(
-        "of the {} bytes of {name:?} only {there} are there: the archive was cut",
+        "of the {} bytes of {name:?} only {there} are there: the archive was truncated",
         header.size
     )))
 }

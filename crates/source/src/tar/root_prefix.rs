@@ -67,10 +67,11 @@ impl RootPrefix {
     /// Why the names may be wrong, at the end.
     pub(super) fn trouble(&self) -> Option<&'static str> {
         if self.has_others {
-            return Some("its first folder does not hold all of it");
+            return Some("its first directory does not hold all of it");
         }
         let is_deeper = !self.has_version && self.has_deep_control;
-        is_deeper.then_some("the data directory lies in a folder that was not known at its begin")
+        is_deeper
+            .then_some("the data directory lies in a directory that was not known at its begin")
     }
 }
 

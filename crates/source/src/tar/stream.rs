@@ -242,7 +242,7 @@ impl<A: Archives> TarStream<A> {
         let mut coming = Description::default();
         loop {
             if !self.skip()? {
-                return Ok(Next::Broken("the archive was cut in a member".into()));
+                return Ok(Next::Broken("the archive was truncated in a member".into()));
             }
             let mut block = [0; BLOCK];
             let read = self.fill(&mut block)?;
@@ -251,7 +251,7 @@ impl<A: Archives> TarStream<A> {
             }
             if read < BLOCK {
                 return Ok(Next::Broken(
-                    "the end mark is missing: the archive was cut".into(),
+                    "the end mark is missing: the archive was truncated".into(),
                 ));
             }
             let header = match Header::parse(&block) {
@@ -261,7 +261,7 @@ impl<A: Archives> TarStream<A> {
                     return Ok(Next::Broken("where a header must stand is none".into()));
                 }
                 Err(HeaderFault::Size) => {
-                    return Ok(Next::Broken("the size of a member is no number".into()));
+                    return Ok(Next::Broken("the size of a member is not a number".into()));
                 }
             };
             self.members += 1;
@@ -440,7 +440,7 @@ mod tests {
         assert!(stream.next_file().expect("readable").is_some());
         assert_eq!(stream.next_file(), Ok(None));
         assert!(
-            stream.troubles()[0].contains("cut"),
+            stream.troubles()[0].contains("truncated"),
             "{:?}",
             stream.troubles()
         );
@@ -521,7 +521,10 @@ mod tests {
         // The content, what fills its last block, and the end mark: all that is there.
         assert_eq!(passed[0].1.len(), 2048);
         let troubles = stream.troubles();
-        assert!(troubles[0].contains("cut in a member"), "{troubles:?}");
+        assert!(
+            troubles[0].contains("truncated in a member"),
+            "{troubles:?}"
+        );
     }
 
     #[test]

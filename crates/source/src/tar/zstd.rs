@@ -73,7 +73,7 @@ impl<R: BufRead> Read for Zstd<R> {
                 return Ok(given);
             }
             if is_end {
-                let why = "it was cut in a frame of zstd";
+                let why = "it was truncated in a frame of zstd";
                 return Err(io::Error::new(io::ErrorKind::UnexpectedEof, why));
             }
         }

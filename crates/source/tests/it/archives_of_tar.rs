@@ -69,7 +69,7 @@ type Seen = (String, EntryKind, Vec<u8>);
 
 /// All files that pass by with their contents, and troubles.
 fn passing(path: &Path) -> (Vec<Seen>, Vec<String>) {
-    let archives = PackedArchives::of(path).unwrap().expect("it is packed");
+    let archives = PackedArchives::of(path).unwrap().expect("it is compressed");
     let mut stream = TarStream::new(archives);
     let (mut files, mut buf) = (Vec::new(), vec![0; 5000]);
     while let Some(file) = stream.next_file().unwrap() {
@@ -169,7 +169,7 @@ fn the_folder_itself_is_no_part_of_names() {
     let (_, troubles) = passing(&packed(&archive));
     assert_eq!(troubles.len(), 1, "{troubles:?}");
     assert!(
-        troubles[0].contains("the data directory lies in a folder"),
+        troubles[0].contains("the data directory lies in a directory"),
         "{troubles:?}"
     );
 }

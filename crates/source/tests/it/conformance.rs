@@ -443,7 +443,7 @@ fn lying_parts_are_errors_of_their_file_only() {
     assert_eq!(
         read(&chain_with(Some(sound.clone()), whole())),
         Ok(resolved),
-        "cut to two blocks"
+        "truncated to two blocks"
     );
     let short = chain_with(
         Some(incremental::build(3, &[(2, block)], 16)),
@@ -456,7 +456,7 @@ fn lying_parts_are_errors_of_their_file_only() {
         (changed(0, 0), "magic"),
         (changed(7, 0x7f), "more than a segment has"),
         (changed(11, 0x7f), "more than one has"),
-        (changed(13, 0xff), "behind the segment's end"),
+        (changed(13, 0xff), "past the segment's end"),
         (Some(sound[..14].to_vec()), "ends"),
     ];
     for (parts, why) in lies {

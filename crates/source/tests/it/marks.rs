@@ -8,9 +8,9 @@ use pgclinic_source::{FileMark, SourceSpec, marks_of};
 const STEADY: [&str; 2] = ["global/pg_control", "PG_VERSION"];
 
 fn folder() -> (tempfile::TempDir, PathBuf) {
-    let home = tempfile::tempdir().expect("a folder");
+    let home = tempfile::tempdir().expect("a directory");
     let pgdata = home.path().join("data");
-    fs::create_dir_all(pgdata.join("global")).expect("a folder");
+    fs::create_dir_all(pgdata.join("global")).expect("a directory");
     for name in STEADY {
         fs::write(pgdata.join(name), name).expect("a file");
     }
@@ -57,7 +57,7 @@ fn an_inode_that_is_given_again_is_known_by_its_time() {
 
 #[test]
 fn an_archive_that_was_written_to_is_another() {
-    let home = tempfile::tempdir().expect("a folder");
+    let home = tempfile::tempdir().expect("a directory");
     let archive = home.path().join("monday.tar");
     fs::write(&archive, "a").expect("a file");
     let spec = SourceSpec::TarBackup {

@@ -89,7 +89,7 @@ fn in_place(path: &Path) -> (Option<u64>, Vec<String>) {
 
 /// What passes by: files with their lengths, and troubles.
 fn passing(path: &Path) -> (Vec<(String, u64)>, Vec<String>) {
-    let archives = PackedArchives::of(path).unwrap().expect("it is packed");
+    let archives = PackedArchives::of(path).unwrap().expect("it is compressed");
     let mut stream = TarStream::new(archives);
     let (mut files, mut buf) = (Vec::new(), vec![0; 8192]);
     let broken = loop {
@@ -131,7 +131,7 @@ fn is_told(path: &Path, words: &str) {
     );
 }
 
-const NOT_TO_ITS_END: &str = "it cannot be unpacked to its end";
+const NOT_TO_ITS_END: &str = "it cannot be decompressed to its end";
 
 #[test]
 fn checksums_behind_the_end_mark_are_held_against_what_came() {
@@ -186,7 +186,7 @@ fn zeros_without_end_behind_the_end_mark_are_not_read() {
     bytes.resize(bytes.len() + (80 << 20), 0);
     let folder = Folder::new();
     let path = folder.put("base.tar.zst", &zstd(&bytes));
-    is_told(&path, "more than 64 MiB stand behind its end mark");
+    is_told(&path, "more than 64 MiB stand past its end mark");
     let mut unpacked = 0;
     TarBackup::open(&path, &std::env::temp_dir(), &mut |more| {
         unpacked += more;

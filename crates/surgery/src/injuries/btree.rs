@@ -123,7 +123,7 @@ fn drop_last_entry(target: &InjuryTarget<'_>) -> Option<Damage> {
 
 pub(super) const BTREE_SIBLING: Injury = Injury {
     name: "btree-sibling",
-    summary: "a btree page names a right neighbour behind the end of the index",
+    summary: "a btree page names a right neighbour past the end of the index",
     wants: Wants::page(INDEX_PAGE),
     recovery_advice: advice::INDEX,
     damage: link_beyond_end,
@@ -341,7 +341,7 @@ fn name_missing_row(target: &InjuryTarget<'_>, _seed: u64) -> Option<Damage> {
 }
 
 pub(super) const BTREE_ENTRY_DOUBLED: Injury = Injury {
-    name: "btree-entry-doubled",
+    name: "btree-entry-duplicate",
     summary: "two entries of a btree leaf name one row",
     wants: Wants::page(INDEX_PAGE),
     recovery_advice: advice::INDEX,
@@ -404,7 +404,7 @@ fn unique_key_width(target: &InjuryTarget<'_>) -> Option<usize> {
 
 pub(super) const BTREE_ROOT: Injury = Injury {
     name: "btree-root",
-    summary: "the meta page of a btree names a root behind the end of the index",
+    summary: "the meta page of a btree names a root past the end of the index",
     wants: Wants::page(INDEX_PAGE),
     recovery_advice: advice::INDEX,
     damage: move_root_beyond_end,

@@ -131,7 +131,7 @@ fn zero_class_page(target: &InjuryTarget<'_>, _seed: u64) -> Option<Damage> {
 }
 
 pub(super) const CATALOG_COMMENT_DOUBLED: Injury = Injury {
-    name: "catalog-comment-doubled",
+    name: "catalog-comment-duplicate",
     summary: "two comments in pg_description are of the same object",
     wants: Wants::page(CATALOG_PAGE),
     recovery_advice: advice::CATALOG,

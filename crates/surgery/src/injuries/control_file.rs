@@ -40,8 +40,8 @@ fn zero_file(target: &InjuryTarget<'_>, _seed: u64) -> Option<Damage> {
 }
 
 pub(super) const CONTROL_FILE_CUT: Injury = Injury {
-    name: "control-file-cut",
-    summary: "the control file was cut",
+    name: "control-file-truncated",
+    summary: "the control file was truncated",
     wants: Wants::once(CONTROL_FILE),
     recovery_advice: advice::CONTROL,
     damage: cut_file,
@@ -49,7 +49,7 @@ pub(super) const CONTROL_FILE_CUT: Injury = Injury {
 
 fn cut_file(target: &InjuryTarget<'_>, seed: u64) -> Option<Damage> {
     let len = 16 + seed % 200;
-    let damage = Damage::cut(target, len, format!("the file cut to {len} bytes"));
+    let damage = Damage::cut(target, len, format!("the file truncated to {len} bytes"));
     Some(damage.must(&["control-file-unreadable"]))
 }
 

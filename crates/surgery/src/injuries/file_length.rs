@@ -22,13 +22,13 @@ fn cut_without_map(target: &InjuryTarget<'_>, blocks: u64) -> Option<Damage> {
         kept: "removed".into(),
     });
     let changes = std::iter::once(cut).chain(remove).collect();
-    let words = format!("the file cut to {blocks} blocks, its map removed");
+    let words = format!("the file truncated to {blocks} blocks, its map removed");
     Damage::changes(changes, words)
 }
 
 pub(super) const SHORT_SEGMENT: Injury = Injury {
     name: "short-segment",
-    summary: "the first segment of a large table was cut",
+    summary: "the first segment of a large table was truncated",
     wants: Wants::large(HEAP_FILE),
     recovery_advice: advice::FILE,
     damage: cut_first_segment,
@@ -38,14 +38,14 @@ fn cut_first_segment(target: &InjuryTarget<'_>, seed: u64) -> Option<Damage> {
     let segment = target.files?.segments.first()?;
     let less = block_bytes(target) * (1 + seed % 100);
     let len = segment.len.checked_sub(less)?;
-    let damage = Damage::cut(target, len, format!("segment 0 cut to {len} bytes"));
+    let damage = Damage::cut(target, len, format!("segment 0 truncated to {len} bytes"));
     let damage = damage.must(&["short-segment", "extra-segment"]);
     Some(damage.may(&[SHORT_FILES]))
 }
 
 pub(super) const CUT_FILE: Injury = Injury {
-    name: "cut-file",
-    summary: "a table was cut at the border of a block, its visibility map was not",
+    name: "truncated-file",
+    summary: "a table was truncated at the border of a block, its visibility map was not",
     wants: Wants::once(HEAP_FILE),
     recovery_advice: advice::FILE,
     damage: cut_within_map,
@@ -57,7 +57,7 @@ fn cut_within_map(target: &InjuryTarget<'_>, seed: u64) -> Option<Damage> {
     let left = 1 + seed.checked_rem(marked)?;
     let len = left * block_bytes(target);
     (len < bytes).then_some(())?;
-    let damage = Damage::cut(target, len, format!("the file cut to {left} blocks"));
+    let damage = Damage::cut(target, len, format!("the file truncated to {left} blocks"));
     // An index that would know rows there and knows none leaves only the map to be wrong.
     let proven = entries_to(target, left..u64::MAX) > 0 || !has_complete_btree(target);
     let root = proven.then_some("file-truncated");
@@ -66,8 +66,8 @@ fn cut_within_map(target: &InjuryTarget<'_>, seed: u64) -> Option<Damage> {
 }
 
 pub(super) const CUT_FILE_UNSEEN: Injury = Injury {
-    name: "cut-file-unseen",
-    summary: "a table was cut at the border of a block, and no index and no map tells how long it was",
+    name: "truncated-file-unseen",
+    summary: "a table was truncated at the border of a block, and no index and no map tells how long it was",
     wants: Wants::once(HEAP_FILE),
     recovery_advice: advice::FILE,
     damage: cut_last_block_that_nothing_names,
@@ -86,8 +86,8 @@ fn cut_last_block_that_nothing_names(target: &InjuryTarget<'_>, _seed: u64) -> O
 }
 
 pub(super) const CUT_FILE_WITHOUT_MAP: Injury = Injury {
-    name: "cut-file-without-map",
-    summary: "a table was cut at the border of a block and its map is gone, an index knows its rows",
+    name: "truncated-file-without-map",
+    summary: "a table was truncated at the border of a block and its map is gone, an index knows its rows",
     wants: Wants::once(HEAP_FILE),
     recovery_advice: advice::FILE,
     damage: cut_rows_that_an_index_names,
@@ -103,8 +103,8 @@ fn cut_rows_that_an_index_names(target: &InjuryTarget<'_>, seed: u64) -> Option<
 }
 
 pub(super) const CUT_INSIDE_BLOCK: Injury = Injury {
-    name: "cut-inside-block",
-    summary: "a table was cut in the middle of a block",
+    name: "truncated-inside-block",
+    summary: "a table was truncated in the middle of a block",
     wants: Wants::once(HEAP_FILE),
     recovery_advice: advice::FILE,
     damage: cut_inside_last_block,
@@ -113,12 +113,12 @@ pub(super) const CUT_INSIDE_BLOCK: Injury = Injury {
 fn cut_inside_last_block(target: &InjuryTarget<'_>, seed: u64) -> Option<Damage> {
     let bytes = target.single_file()?.bytes();
     let len = bytes.checked_sub(1 + seed % 1000)?;
-    let damage = Damage::cut(target, len, format!("the file cut to {len} bytes"));
+    let damage = Damage::cut(target, len, format!("the file truncated to {len} bytes"));
     Some(damage.must(&["partial-block"]).may(&[SHORT_FILES]))
 }
 
 pub(super) const CUT_INDEX: Injury = Injury {
-    name: "cut-index",
+    name: "truncated-index",
     summary: "a btree lost its last blocks",
     wants: Wants::once(INDEX_FILE),
     recovery_advice: advice::INDEX,
@@ -134,7 +134,7 @@ fn cut_last_block_of_btree(target: &InjuryTarget<'_>, _seed: u64) -> Option<Dama
     let (_, next) = neighbours(target, previous).filter(|_| previous != 0)?;
     (u64::from(next) == left).then_some(())?;
     let len = left * block_bytes(target);
-    let damage = Damage::cut(target, len, format!("the file cut to {left} blocks"));
+    let damage = Damage::cut(target, len, format!("the file truncated to {left} blocks"));
     let damage = damage.must(&["btree-link-beyond-end"]);
     Some(damage.may(&[&["pages-beyond-end"]]))
 }
@@ -156,7 +156,7 @@ pub(super) const EMPTIED_INDEX: Injury = Injury {
 
 fn empty_index(target: &InjuryTarget<'_>, _seed: u64) -> Option<Damage> {
     (target.single_file()?.bytes() > 0).then_some(())?;
-    let damage = Damage::cut(target, 0, "the file cut to nothing");
+    let damage = Damage::cut(target, 0, "the file truncated to nothing");
     let damage = damage.must(&["empty-index"]);
     Some(damage.may(&[&["pages-beyond-end"]]))
 }
@@ -171,7 +171,7 @@ pub(super) const EMPTIED_SEQUENCE: Injury = Injury {
 
 fn empty_sequence(target: &InjuryTarget<'_>, _seed: u64) -> Option<Damage> {
     (target.files?.bytes() > 0).then_some(())?;
-    let damage = Damage::cut(target, 0, "the file cut to nothing");
+    let damage = Damage::cut(target, 0, "the file truncated to nothing");
     let damage = damage.must(&["empty-sequence"]);
     Some(damage.may(&[&["pages-beyond-end"]]))
 }
@@ -189,7 +189,7 @@ fn empty_pg_class(target: &InjuryTarget<'_>, _seed: u64) -> Option<Damage> {
     let filenode = map.filenode(oid::PG_CLASS).filter(|_| map.is_right())?;
     let (directory, _) = target.path.rsplit_once('/')?;
     let change = cut(format!("{directory}/{filenode}"), 0);
-    let damage = Damage::change(change, "the file of pg_class cut to nothing");
+    let damage = Damage::change(change, "the file of pg_class truncated to nothing");
     let damage = damage.must(&["empty-catalog"]);
     Some(damage.may(&[LOST_CATALOGS, &["relation-lost"]]))
 }

@@ -118,7 +118,7 @@ fn count_more_rows(target: &InjuryTarget<'_>, seed: u64) -> Option<Damage> {
 
 pub(super) const GIN_POSTING_NUMBER: Injury = Injury {
     name: "gin-posting-number",
-    summary: "a row number of a GIN index stands twice in its list",
+    summary: "a TID of a GIN index stands twice in its list",
     wants: Wants::page(INDEX_PAGE),
     recovery_advice: advice::INDEX,
     damage: repeat_row_number,
@@ -157,7 +157,7 @@ fn count_more_pending_rows(target: &InjuryTarget<'_>, _seed: u64) -> Option<Dama
 
 pub(super) const GIN_LINK_BEYOND_END: Injury = Injury {
     name: "gin-link-beyond-end",
-    summary: "a GIN page names a right neighbour behind the end of the index",
+    summary: "a GIN page names a right neighbour past the end of the index",
     wants: Wants::page(INDEX_PAGE),
     recovery_advice: advice::INDEX,
     damage: link_beyond_end,
@@ -216,7 +216,7 @@ fn swap_keys(target: &InjuryTarget<'_>, _seed: u64) -> Option<Damage> {
 
 pub(super) const GIN_RIGHT_BOUND: Injury = Injury {
     name: "gin-right-bound",
-    summary: "a page of row numbers of a GIN index reaches further than the page above says",
+    summary: "a posting tree page of a GIN index reaches further than the page above says",
     wants: Wants::page(INDEX_PAGE),
     recovery_advice: advice::INDEX,
     damage: raise_right_bound,
@@ -227,7 +227,7 @@ fn raise_right_bound(target: &InjuryTarget<'_>, _seed: u64) -> Option<Damage> {
     opaque.right()?;
     let bound = right_bound(page)?;
     let offset = bound.offset.checked_add(1)?;
-    let words = format!("the right bound {bound} given the row number {offset}");
+    let words = format!("the right bound {bound} given the TID {offset}");
     let damage = Damage::edit(target, words, |page| put_u16(page, BOUND_OFFSET_AT, offset))?;
     Some(damage.must(&["gin-posting-tree-order"]))
 }

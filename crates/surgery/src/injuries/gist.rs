@@ -63,7 +63,7 @@ fn set_contradicting_flags(target: &InjuryTarget<'_>, _seed: u64) -> Option<Dama
 
 pub(super) const GIST_RIGHT_LINK: Injury = Injury {
     name: "gist-right-link",
-    summary: "a GiST page names a right neighbour behind the end of the index",
+    summary: "a GiST page names a right neighbour past the end of the index",
     wants: Wants::page(INDEX_PAGE),
     recovery_advice: advice::INDEX,
     damage: link_beyond_end,
@@ -80,7 +80,7 @@ fn link_beyond_end(target: &InjuryTarget<'_>, _seed: u64) -> Option<Damage> {
 
 pub(super) const GIST_CHILD_BEYOND_END: Injury = Injury {
     name: "gist-child-beyond-end",
-    summary: "an entry of an inner GiST page names a child behind the end of the index",
+    summary: "an entry of an inner GiST page names a child past the end of the index",
     wants: Wants::page(INDEX_PAGE),
     recovery_advice: advice::INDEX,
     damage: descend_beyond_end,
@@ -96,7 +96,7 @@ fn descend_beyond_end(target: &InjuryTarget<'_>, seed: u64) -> Option<Damage> {
 }
 
 pub(super) const GIST_CHILD_DOUBLED: Injury = Injury {
-    name: "gist-child-doubled",
+    name: "gist-child-duplicate",
     summary: "two entries of an inner GiST page name the same child",
     wants: Wants::page(INDEX_PAGE),
     recovery_advice: advice::INDEX,

@@ -59,7 +59,7 @@ fn with_flags(page: Page<'_>, flags: LpFlags) -> Vec<(u16, LinePointer)> {
 
 pub(super) const LINE_POINTER_BEYOND_PAGE: Injury = Injury {
     name: "line-pointer-beyond-page",
-    summary: "a line pointer names bytes behind the end of the page",
+    summary: "a line pointer names bytes past the end of the page",
     wants: Wants::page(ROW_PAGE),
     recovery_advice: advice::LINE_POINTER,
     damage: point_beyond_page,
@@ -104,7 +104,7 @@ fn misalign(target: &InjuryTarget<'_>, seed: u64) -> Option<Damage> {
 }
 
 pub(super) const LINE_POINTER_DOUBLED: Injury = Injury {
-    name: "line-pointer-doubled",
+    name: "line-pointer-duplicate",
     summary: "two line pointers name the same row",
     wants: Wants::page(ROW_PAGE),
     recovery_advice: advice::LINE_POINTER,

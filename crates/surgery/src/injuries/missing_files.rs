@@ -70,7 +70,7 @@ fn remove_last_segment(target: &InjuryTarget<'_>, _seed: u64) -> Option<Damage> 
 
 pub(super) const EMPTIED_DATABASE_FOLDER: Injury = Injury {
     name: "emptied-database-folder",
-    summary: "every file of a database is gone, its folder is left",
+    summary: "every file of a database is gone, its directory is left",
     wants: Wants::once(VERSION_FILE),
     recovery_advice: advice::FILE,
     damage: empty_database_directory,

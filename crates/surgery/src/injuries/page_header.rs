@@ -92,7 +92,7 @@ fn move_lower_into_header(target: &InjuryTarget<'_>, seed: u64) -> Option<Damage
 
 pub(super) const LOWER_BEYOND_UPPER: Injury = Injury {
     name: "lower-beyond-upper",
-    summary: "pd_lower lies behind pd_upper",
+    summary: "pd_lower lies after pd_upper",
     wants: Wants::page(ANY_PAGE),
     recovery_advice: advice::PAGE_HEADER,
     damage: move_lower_beyond_upper,
@@ -120,7 +120,7 @@ fn zero_upper(target: &InjuryTarget<'_>, _seed: u64) -> Option<Damage> {
 
 pub(super) const UPPER_BEYOND_SPECIAL: Injury = Injury {
     name: "upper-beyond-special",
-    summary: "pd_upper lies behind pd_special",
+    summary: "pd_upper lies after pd_special",
     wants: Wants::page(ANY_PAGE),
     recovery_advice: advice::PAGE_HEADER,
     damage: move_upper_beyond_special,
@@ -134,7 +134,7 @@ fn move_upper_beyond_special(target: &InjuryTarget<'_>, _seed: u64) -> Option<Da
 
 pub(super) const SPECIAL_BEYOND_PAGE: Injury = Injury {
     name: "special-beyond-page",
-    summary: "pd_special lies behind the end of the page",
+    summary: "pd_special lies past the end of the page",
     wants: Wants::page(ANY_PAGE),
     recovery_advice: advice::PAGE_HEADER,
     damage: move_special_beyond_page,

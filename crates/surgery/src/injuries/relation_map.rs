@@ -75,8 +75,8 @@ fn replace_magic(target: &InjuryTarget<'_>, _seed: u64) -> Option<Damage> {
 }
 
 pub(super) const RELATION_MAP_CUT: Injury = Injury {
-    name: "relation-map-cut",
-    summary: "a relation map was cut",
+    name: "relation-map-truncated",
+    summary: "a relation map was truncated",
     wants: Wants::once(RELATION_MAP),
     recovery_advice: advice::MAP,
     damage: cut_file,
@@ -85,7 +85,7 @@ pub(super) const RELATION_MAP_CUT: Injury = Injury {
 fn cut_file(target: &InjuryTarget<'_>, seed: u64) -> Option<Damage> {
     unmoved(target)?;
     let len = 8 + seed % 400;
-    let damage = Damage::cut(target, len, format!("the file cut to {len} bytes"));
+    let damage = Damage::cut(target, len, format!("the file truncated to {len} bytes"));
     let damage = damage.must(&["relation-map-unreadable"]);
     Some(damage.may(&[LOST_CATALOGS]))
 }

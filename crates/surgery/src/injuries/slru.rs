@@ -53,7 +53,7 @@ fn remove_file(target: &InjuryTarget<'_>, _seed: u64) -> Option<Damage> {
 
 fn cut_file(target: &InjuryTarget<'_>, seed: u64) -> Option<Damage> {
     let len = seed.checked_rem(u64::try_from(bytes_in_use(target)?).ok()?)?;
-    let damage = Damage::cut(target, len, format!("the file cut to {len} bytes"));
+    let damage = Damage::cut(target, len, format!("the file truncated to {len} bytes"));
     let damage = damage.must(&["slru-file-truncated"]);
     Some(damage.may(&[TRANSACTION_STATUS]))
 }
@@ -81,8 +81,8 @@ pub(super) const LOST_TRANSACTION_LOG: Injury = Injury {
 };
 
 pub(super) const CUT_TRANSACTION_LOG: Injury = Injury {
-    name: "cut-transaction-log",
-    summary: "the last file of pg_xact was cut",
+    name: "truncated-transaction-log",
+    summary: "the last file of pg_xact was truncated",
     wants: Wants::once(TRANSACTION_LOG),
     recovery_advice: advice::STATUS,
     damage: cut_file,
@@ -105,8 +105,8 @@ pub(super) const LOST_MULTIXACT_OFFSETS: Injury = Injury {
 };
 
 pub(super) const CUT_MULTIXACT_OFFSETS: Injury = Injury {
-    name: "cut-multixact-offsets",
-    summary: "the last file of pg_multixact/offsets was cut",
+    name: "truncated-multixact-offsets",
+    summary: "the last file of pg_multixact/offsets was truncated",
     wants: Wants::once(MULTIXACT_OFFSETS),
     recovery_advice: advice::STATUS,
     damage: cut_file,
@@ -129,8 +129,8 @@ pub(super) const LOST_MULTIXACT_MEMBERS: Injury = Injury {
 };
 
 pub(super) const CUT_MULTIXACT_MEMBERS: Injury = Injury {
-    name: "cut-multixact-members",
-    summary: "the last file of pg_multixact/members was cut",
+    name: "truncated-multixact-members",
+    summary: "the last file of pg_multixact/members was truncated",
     wants: Wants::once(MULTIXACT_MEMBERS),
     recovery_advice: advice::STATUS,
     damage: cut_file,

@@ -134,7 +134,7 @@ fn lengthen_tuple(target: &InjuryTarget<'_>, seed: u64) -> Option<Damage> {
 
 pub(super) const SPGIST_NODE_BEYOND_END: Injury = Injury {
     name: "spgist-node-beyond-end",
-    summary: "a node of an SP-GiST index leads behind the end of the index",
+    summary: "a node of an SP-GiST index leads past the end of the index",
     wants: Wants::page(INDEX_PAGE),
     recovery_advice: advice::INDEX,
     damage: lead_beyond_end,
@@ -149,7 +149,7 @@ fn lead_beyond_end(target: &InjuryTarget<'_>, seed: u64) -> Option<Damage> {
 }
 
 pub(super) const SPGIST_NODE_DOUBLED: Injury = Injury {
-    name: "spgist-node-doubled",
+    name: "spgist-node-duplicate",
     summary: "two nodes of an SP-GiST index lead to the same place",
     wants: Wants::page(INDEX_PAGE),
     recovery_advice: advice::INDEX,

@@ -225,7 +225,7 @@ fn empty_chunk(target: &InjuryTarget<'_>, seed: u64) -> Option<Damage> {
 
 pub(super) const CHUNK_OVERWRITTEN: Injury = Injury {
     name: "chunk-overwritten",
-    summary: "the bytes of a compressed long value were overwritten in its first chunk",
+    summary: "the bytes of a compressed TOASTed value were overwritten in its first chunk",
     wants: Wants::page(TOAST_PAGE),
     recovery_advice: advice::TOAST,
     damage: overwrite_compressed_bytes,

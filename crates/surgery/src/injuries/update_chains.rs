@@ -151,7 +151,7 @@ fn clear_heap_only_flag(target: &InjuryTarget<'_>, seed: u64) -> Option<Damage> 
         redirected.contains(&row.item) && row.tuple.t_infomask2() & HEAP_ONLY_TUPLE != 0
     })?;
     let mask = row.tuple.t_infomask2() & !HEAP_ONLY_TUPLE;
-    let words = "HEAP_ONLY_TUPLE cleared behind a redirect";
+    let words = "HEAP_ONLY_TUPLE cleared after a redirect";
     let damage = set_infomask2(target, &row, mask, words)?;
     Some(damage.must(&["redirect-to-indexed-row"]).may(&[CHAINS]))
 }

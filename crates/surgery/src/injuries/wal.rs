@@ -59,8 +59,8 @@ fn remove_segment(target: &InjuryTarget<'_>, _seed: u64) -> Option<Damage> {
 }
 
 pub(super) const CUT_WAL_SEGMENT: Injury = Injury {
-    name: "cut-wal-segment",
-    summary: "the WAL segment with the checkpoint record is cut before it",
+    name: "truncated-wal-segment",
+    summary: "the WAL segment with the checkpoint record is truncated before it",
     wants: Wants::once(WAL_CHECKPOINT),
     recovery_advice: advice::WAL,
     damage: cut_segment,
@@ -68,7 +68,7 @@ pub(super) const CUT_WAL_SEGMENT: Injury = Injury {
 
 fn cut_segment(target: &InjuryTarget<'_>, _seed: u64) -> Option<Damage> {
     let len = target.offset;
-    let damage = Damage::cut(target, len, format!("the segment cut to {len} bytes"));
+    let damage = Damage::cut(target, len, format!("the segment truncated to {len} bytes"));
     let damage = damage.must(&["wal-page-header", "checkpoint-record-missing"]);
     Some(damage.may(&[WAL]))
 }

@@ -14,7 +14,7 @@ use pgclinic_surgery::{
 use pgclinic_testkit::{TempCopy, copy_of, seed, server};
 
 fn open(pgdata: &Path) -> Cluster {
-    Cluster::open(Arc::new(DataDirectory::open(pgdata).expect("a folder"))).expect("a cluster")
+    Cluster::open(Arc::new(DataDirectory::open(pgdata).expect("a directory"))).expect("a cluster")
 }
 
 fn copy(major: u16) -> TempCopy {
@@ -27,7 +27,7 @@ fn hashes(folder: &Path) -> BTreeMap<PathBuf, blake3::Hash> {
     let mut left = vec![folder.to_path_buf()];
     while let Some(path) = left.pop() {
         if path.is_dir() {
-            let entries = std::fs::read_dir(&path).expect("a folder");
+            let entries = std::fs::read_dir(&path).expect("a directory");
             left.extend(entries.map(|entry| entry.expect("an entry").path()));
         } else {
             let bytes = std::fs::read(&path).expect("a file");
@@ -65,7 +65,7 @@ fn every_injury_is_taken_back(major: u16) {
     let first = hashes(&copy.pgdata);
     let cluster = open(&copy.pgdata);
     let targets = InjuryTargets::new(&cluster);
-    let journals = tempfile::tempdir().expect("a folder");
+    let journals = tempfile::tempdir().expect("a directory");
     for seed in 0..3u64 {
         for (name, planned) in plans(&targets, seed, seed == 1) {
             let journal = journals.path().join(format!("{name}-{seed}"));

@@ -24,7 +24,7 @@ fn check(pgdata: &Path) -> Vec<Finding> {
 }
 
 fn check_at(pgdata: &Path, level: Level) -> Vec<Finding> {
-    let source = Arc::new(DataDirectory::open(pgdata).expect("a folder"));
+    let source = Arc::new(DataDirectory::open(pgdata).expect("a directory"));
     let cluster = Cluster::open(source).expect("a cluster");
     checked(&cluster, level).findings
 }
@@ -52,7 +52,7 @@ fn empty_and_foreign_files_are_no_damage() {
     ] {
         write(global.join(format!("99999{ending}")), "").expect("an empty file");
     }
-    create_dir(global.join("pgsql_tmp")).expect("a folder");
+    create_dir(global.join("pgsql_tmp")).expect("a directory");
     for name in [
         "pgsql_tmp_123",
         "pgsql_tmp/1.1",
@@ -63,7 +63,7 @@ fn empty_and_foreign_files_are_no_damage() {
         write(global.join(name), "foo").expect("a file");
     }
     let other = copy.tablespaces.first().expect("a tablespace");
-    create_dir(other.join("PG_99_999999991")).expect("a folder");
+    create_dir(other.join("PG_99_999999991")).expect("a directory");
     write(other.join("PG_99_999999991/foo"), "123").expect("a file");
     let findings = check(&copy.pgdata);
     assert!(findings.is_empty(), "{:?}", rules(&findings));

@@ -45,7 +45,7 @@ fn write(pgdata: &Path, patch: &Patch, journal: &Path, consent: Consent) -> Resu
 fn only_marked_copies_and_typed_numbers_are_written_to() {
     let copy = copy();
     let pgdata = &copy.pgdata;
-    let journals = tempfile::tempdir().expect("a folder");
+    let journals = tempfile::tempdir().expect("a directory");
     let patch = patch(pgdata, "PG_VERSION");
     let number = safety::system_identifier(pgdata).expect("a control file");
     let refused =
@@ -94,7 +94,7 @@ fn only_marked_copies_and_typed_numbers_are_written_to() {
     let inside =
         write(pgdata, &patch, &pgdata.join("journal"), Consent::Marked).expect_err("inside");
     assert!(
-        inside.to_string().contains("name a folder outside"),
+        inside.to_string().contains("name a directory outside"),
         "{inside}"
     );
 }
@@ -103,7 +103,7 @@ fn only_marked_copies_and_typed_numbers_are_written_to() {
 fn a_server_that_runs_or_may_run_is_left_alone() {
     let copy = copy();
     let pgdata = &copy.pgdata;
-    let journals = tempfile::tempdir().expect("a folder");
+    let journals = tempfile::tempdir().expect("a directory");
     let patch = patch(pgdata, "global/pg_control");
     let number = safety::system_identifier(pgdata).expect("a control file");
     let lock = pgdata.join("postmaster.pid");
@@ -134,7 +134,7 @@ fn links_out_of_the_cluster_are_not_followed() {
     let copy = copy();
     let pgdata = &copy.pgdata;
     mark_copy(pgdata).expect("a marker");
-    let outside = tempfile::tempdir().expect("a folder");
+    let outside = tempfile::tempdir().expect("a directory");
     std::fs::write(outside.path().join("1"), [7; 16]).expect("a file");
     symlink(outside.path(), pgdata.join("base/7777777")).expect("a link");
     symlink(outside.path().join("1"), pgdata.join("base/7777778")).expect("a link");
@@ -159,7 +159,7 @@ fn links_out_of_the_cluster_are_not_followed() {
 fn a_journal_of_another_cluster_is_refused() {
     let (one, other) = (copy(), copy_of(&seed(&server(13), Checksums::On)));
     mark_copy(&one.pgdata).expect("a marker");
-    let journals = tempfile::tempdir().expect("a folder");
+    let journals = tempfile::tempdir().expect("a directory");
     let journal = journals.path().join("a");
     write(
         &one.pgdata,
@@ -181,13 +181,13 @@ fn a_journal_of_another_cluster_is_refused() {
 #[test]
 fn a_copy_is_marked_and_keeps_owners_and_tablespaces() {
     let copy = copy();
-    let to = tempfile::tempdir().expect("a folder");
+    let to = tempfile::tempdir().expect("a directory");
     let target = to.path().join("copy");
     let made = copy_to(&copy.pgdata, &target).expect("a copy");
     assert_eq!(made.pgdata, target);
     assert_eq!(made.tablespaces.len(), 1);
     assert!(target.join(MARKER_FILE).exists());
-    for entry in std::fs::read_dir(target.join("pg_tblspc")).expect("a folder") {
+    for entry in std::fs::read_dir(target.join("pg_tblspc")).expect("a directory") {
         let link = std::fs::read_link(entry.expect("an entry").path()).expect("a link");
         assert!(
             link.starts_with(to.path().join("copy.tablespaces")),

@@ -142,7 +142,7 @@ const CASES: [Case; 17] = [
         rules: &["attribute-beyond-tuple", "varlena-length"],
     },
     Case {
-        words: "the number of a long value is unknown",
+        words: "the number of a TOASTed value is unknown",
         edit: |row, _| put_u32(row, POINTER + 10, 7_654_321),
         rules: &["toast-value-missing"],
     },
@@ -190,7 +190,7 @@ fn edits_are_found(major: u16) {
     for (item, case) in (1..).zip(&CASES) {
         let view = Page::parse(&page).expect("a page");
         let pointer = view.line_pointer(item).expect("a row");
-        assert_eq!(pointer.lp_len(), 58, "the row is as it was foretold");
+        assert_eq!(pointer.lp_len(), 58, "the row is as it was predicted");
         let start = usize::from(pointer.lp_off());
         (case.edit)(&mut page[start..start + 58], &limits);
     }

@@ -79,8 +79,8 @@ impl Made {
 
     fn running(major: u16) -> (Made, Server) {
         let installation = server(major);
-        let scratch = Scratch::new(&run_as(), None).expect("a scratch folder");
-        let pgdata = scratch.folder("data").expect("a folder");
+        let scratch = Scratch::new(&run_as(), None).expect("a scratch directory");
+        let pgdata = scratch.folder("data").expect("a directory");
         let options = InitOptions {
             checksums: Checksums::On,
             ..InitOptions::default()
@@ -109,7 +109,7 @@ impl Made {
             bytes: page.bytes,
         };
         let patches = pages.into_iter().map(patch).collect();
-        let source = Arc::new(DataDirectory::open(&self.pgdata).expect("a folder"));
+        let source = Arc::new(DataDirectory::open(&self.pgdata).expect("a directory"));
         let source = Arc::new(Overlay::new(source, patches).expect("plain paths"));
         let cluster = Cluster::open(source).expect("a cluster");
         checked(&cluster, level)
@@ -118,7 +118,7 @@ impl Made {
     /// A page of a relation of the schema `public`, to be changed and handed to [`Made::check_with`].
     #[allow(dead_code)]
     pub(crate) fn page(&self, relation: &str, block: u64) -> OtherPage {
-        let source = Arc::new(DataDirectory::open(&self.pgdata).expect("a folder"));
+        let source = Arc::new(DataDirectory::open(&self.pgdata).expect("a directory"));
         let cluster = Cluster::open(source).expect("a cluster");
         let database = cluster
             .databases

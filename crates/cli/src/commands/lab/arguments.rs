@@ -100,7 +100,7 @@ pub(super) struct PlanArgs {
 }
 
 impl PlanArgs {
-    /// The experiment of this name with what the person brings, and its plan.
+    /// The experiment of this name with what the user brings, and its plan.
     pub(super) fn plan(&self, name: &str, world: &Env<'_>) -> Result<(Known, Plan), Failure> {
         let yours = self.yours(world)?;
         let known = find(name)?.with(&yours)?;
@@ -108,7 +108,7 @@ impl PlanArgs {
         Ok((known, plan))
     }
 
-    /// Looks at the table and reads the file, where they are named.
+    /// Examines the table and reads the file, where they are named.
     fn yours(&self, world: &Env<'_>) -> Result<UserInput, Failure> {
         let mut yours = UserInput::default();
         if let (Some(target), Some(relation)) = (&self.learn_from, &self.relation) {
@@ -159,7 +159,7 @@ pub(super) struct JudgeArgs {
 }
 
 impl JudgeArgs {
-    /// For the document of this folder.
+    /// For the document of this directory.
     pub(super) fn about(&self, folder: String, command: String) -> About {
         About {
             folder,
@@ -243,7 +243,7 @@ impl From<DriverName> for Driver {
 }
 
 impl SiteArgs {
-    /// For the laboratory, in a folder that may have been begun with servers and places of its own.
+    /// For the laboratory, in a directory that may have been begun with servers and places of its own.
     pub(super) fn options_in(
         &self,
         folder: &RunFolder,
@@ -318,6 +318,6 @@ fn confidence(text: &str) -> Result<f64, String> {
 fn minutes(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
         Ok(minutes) if minutes.is_finite() && minutes > 0.0 => Ok(minutes),
-        _ => Err(format!("{text:?} is no number of minutes; write 40")),
+        _ => Err(format!("{text:?} is not a number of minutes; write 40")),
     }
 }

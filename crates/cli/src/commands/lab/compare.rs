@@ -18,7 +18,7 @@ enum GroupName {
     Server,
     /// Settings of the servers
     Settings,
-    /// What the arms are told apart by
+    /// What the arms are distinguished by
     Arms,
     /// Who makes the load, and how
     Load,
@@ -72,7 +72,7 @@ pub(super) fn run(arguments: &Arguments, world: &mut Env<'_>) -> Result<Exit, Fa
     Ok(arguments.output.give(&document, Exit::Healthy, world))
 }
 
-/// What a folder holds, all machines of it where it was merged.
+/// What a directory holds, all machines of it where it was merged.
 fn side(path: &Path) -> Result<Joined, Failure> {
     let sources = Source::open(path)?;
     let recorded: Vec<Recorded<'_>> = sources.iter().map(Source::recorded).collect();
@@ -89,8 +89,8 @@ fn recorded<'a>(side: &'a Joined, name: &'a str, place: &'a str) -> Recorded<'a>
     }
 }
 
-/// A folder relative to the page, where it lies below the page's folder; else its whole path. On stdout the page belongs to
-/// the current folder.
+/// A directory relative to the page, where it lies below the page's directory; else its whole path. On stdout the page belongs to
+/// the current directory.
 fn seen_from_the_page(folder: &Path, page: Option<&Path>) -> String {
     let whole = |path: &Path| std::fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
     let home = page
@@ -107,9 +107,9 @@ mod tests {
 
     #[test]
     fn a_folder_below_the_page_is_named_from_there() {
-        let home = tempfile::tempdir().expect("a folder");
+        let home = tempfile::tempdir().expect("a directory");
         let folder = home.path().join("lab/run");
-        std::fs::create_dir_all(&folder).expect("a folder");
+        std::fs::create_dir_all(&folder).expect("a directory");
         let seen = |page: &Path| seen_from_the_page(&folder, Some(page));
         assert_eq!(seen(&home.path().join("page.html")), "lab/run");
         let elsewhere = home.path().join("lab/run/inside/page.html");

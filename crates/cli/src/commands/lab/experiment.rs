@@ -12,7 +12,7 @@ pub(super) enum Known {
     Listed(&'static dyn Experiment),
     /// Out of a file, with the file's text.
     Own(Box<OwnExperiment>, String),
-    /// One of them with what a person brought, with the text of its file.
+    /// One of them with what a user brought, with the text of its file.
     Tailored(Box<dyn Experiment>, Option<String>),
 }
 
@@ -35,7 +35,7 @@ impl Known {
         }
     }
 
-    /// The same with what a person brings.
+    /// The same with what a user brings.
     pub(super) fn with(self, yours: &UserInput) -> Result<Self, Failure> {
         let text = self.text();
         match yours.tailor(self.experiment())? {
@@ -64,7 +64,7 @@ pub(super) fn find(name: &str) -> Result<Known, Failure> {
     )))
 }
 
-/// The experiment of a folder's plan.
+/// The experiment of a directory's plan.
 pub(super) fn of_plan(plan: &Plan) -> Result<Known, Failure> {
     let known = match &plan.own {
         None => find(&plan.experiment)?,

@@ -98,7 +98,7 @@ fn words(question: &str, plan: &Plan) -> String {
     }
     if plan.bases_by_block {
         text.push_str(
-            "filled clusters are made anew in each block and removed after their runs, so that the disk holds one at a time\n",
+            "filled clusters are made again in each block and removed after their runs, so that the disk holds one at a time\n",
         );
     }
     let arms = plan.matrix.arms.iter();

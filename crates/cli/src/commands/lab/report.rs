@@ -44,7 +44,7 @@ pub(super) fn run(arguments: &Arguments, world: &mut Env<'_>) -> Result<Exit, Fa
     Ok(arguments.output.give(&document, exit, world))
 }
 
-/// The document of a folder.
+/// The document of a directory.
 pub(super) fn of(
     experiment: &dyn Experiment,
     folder: &RunFolder,
@@ -76,7 +76,7 @@ pub(super) fn host(results: &[RunResult]) -> &str {
     known.map_or("this machine", String::as_str)
 }
 
-/// Writes the page into the folder, where its links to raw files lead somewhere.
+/// Writes the page into the directory, where its links to raw files lead somewhere.
 pub(super) fn leave_page(document: &Document, folder: &RunFolder) -> Result<PathBuf, Failure> {
     write_page(document, &folder.path().join(PAGE))
 }

@@ -23,7 +23,7 @@ fn list(servers: &[Installation]) -> String {
         text.push_str(&format!("\nio_uring cannot be used here: {why}\n"));
     }
     text.push_str(
-        "\nGive a folder to `pgclinic lab run` with --server; majors that are not here are fetched. \
+        "\nGive a directory to `pgclinic lab run` with --server; majors that are not here are fetched. \
          `cargo xtask servers` makes some with lz4, jit and io_uring.\n",
     );
     text

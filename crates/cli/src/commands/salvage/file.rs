@@ -94,7 +94,7 @@ fn main_fork(file: &BareFile, path: &Path) -> Result<ForkFiles, Failure> {
         .ok_or_else(|| Failure::new(format!("{}: {why}", path.display())))
 }
 
-/// The columns that a person gives.
+/// The columns that a user gives.
 fn given(arguments: &Arguments) -> Result<GivenTable, Failure> {
     if let Some(columns) = &arguments.columns {
         let failure = |why: String| Failure::new(format!("--columns: {why}"));
@@ -117,7 +117,7 @@ fn given(arguments: &Arguments) -> Result<GivenTable, Failure> {
         .map_err(|why| Failure::new(format!("{}: {why} (--relation)", path.display())))
 }
 
-/// A source that has both files, under the nearest folder that holds them.
+/// A source that has both files, under the nearest directory that holds them.
 fn beside(file: &Path, toast: &Path, bare: &mut BareTable) -> Result<Arc<dyn Source>, Failure> {
     let (file, toast) = (folder_of(file)?, folder_of(toast)?);
     let is_above = |folder: &&Path| toast.starts_with(folder);

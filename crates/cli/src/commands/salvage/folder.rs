@@ -15,7 +15,7 @@ use crate::env::Env;
 use crate::exit::{Exit, Failure};
 use crate::target::{self, Opening};
 
-/// Files of a folder that are looked at for the size of a page.
+/// Files of a directory that are examined for the size of a page.
 const FILES_TRIED: usize = 50;
 
 /// Opens a data directory; what is left of one is taken for as much as it is.
@@ -40,7 +40,7 @@ pub(super) fn open(path: &Path, opening: Opening<'_>) -> Result<Cluster, Failure
     Ok(Cluster::open(options)?)
 }
 
-/// `base/5` and its like, `5` and its like, or the folder itself where relation files stand in it.
+/// `base/5` and its like, `5` and its like, or the directory itself where relation files stand in it.
 fn homes(source: &dyn Source, path: &Path) -> Result<Vec<DatabaseDirectory>, Failure> {
     let home = |database, folder| DatabaseDirectory {
         tablespace: DEFAULT_TABLESPACE,
@@ -76,7 +76,7 @@ fn homes(source: &dyn Source, path: &Path) -> Result<Vec<DatabaseDirectory>, Fai
     Ok(has_files.then_some(own).into_iter().collect())
 }
 
-/// Of the major that stands in the folder of a database, else the newest.
+/// Of the major that stands in the directory of a database, else the newest.
 fn layout_of(source: &dyn Source, homes: &[DatabaseDirectory]) -> &'static Layout {
     let written = homes.iter().find_map(|home| {
         let mut text = [0; 8];

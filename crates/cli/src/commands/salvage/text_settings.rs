@@ -101,7 +101,8 @@ fn zone(name: &str) -> Result<Zone, Failure> {
     if let Some(path) = found {
         let failed = |why: String| Failure::new(format!("{}: {why}", path.display()));
         let bytes = fs::read(&path).map_err(|error| failed(error.to_string()))?;
-        return Zone::of_file(&bytes).ok_or_else(|| failed("it is no file of a time zone".into()));
+        return Zone::of_file(&bytes)
+            .ok_or_else(|| failed("it is not a file of a time zone".into()));
     }
     Zone::of_rule(name).ok_or_else(|| unknown(name))
 }

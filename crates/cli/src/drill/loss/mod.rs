@@ -245,7 +245,6 @@ fn failures_of_salvage(cell: &LossCell, witness: &cells::Witness) -> Vec<String>
     let LossCell {
         lost,
         wrong,
-        marked,
         predicted,
         ..
     } = cell;
@@ -256,9 +255,9 @@ fn failures_of_salvage(cell: &LossCell, witness: &cells::Witness) -> Vec<String>
         ));
     }
     // An account that calls itself incomplete vouches for no row alone.
-    if wrong > marked && cell.outcome != "incomplete" {
+    if *wrong > 0 && cell.outcome != "incomplete" {
         failures.push(format!(
-            "{wrong} rows are not the server's, and {marked} are marked"
+            "{wrong} rows are not the server's and stand among the good ones"
         ));
     }
     let off = lost.abs_diff(*predicted);

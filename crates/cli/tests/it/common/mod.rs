@@ -149,7 +149,8 @@ pub(crate) fn apart_from_manifests(document: &CheckDocument) -> Seen {
 }
 
 pub(crate) fn text(path: &Path) -> &str {
-    path.to_str().expect("folders of tests have plain names")
+    path.to_str()
+        .expect("directories of tests have plain names")
 }
 
 /// The files below a folder with their bytes; links are followed into folders.
@@ -157,9 +158,9 @@ pub(crate) fn files(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     let mut found = BTreeMap::new();
     let mut left = vec![folder.to_path_buf()];
     while let Some(path) = left.pop() {
-        let kind = path.metadata().expect("a file or a folder").file_type();
+        let kind = path.metadata().expect("a file or a directory").file_type();
         if kind.is_dir() {
-            let entries = std::fs::read_dir(&path).expect("a folder");
+            let entries = std::fs::read_dir(&path).expect("a directory");
             left.extend(entries.map(|entry| entry.expect("an entry").path()));
         } else if kind.is_file() {
             let bytes = std::fs::read(&path).expect("a file");
@@ -186,9 +187,9 @@ impl SmallDisk {
     /// Nothing where nobody may mount.
     pub(crate) fn new(size: &str) -> Option<Self> {
         // The user of the servers comes here too.
-        let folder = Scratch::new(&run_as(), None).expect("a folder");
+        let folder = Scratch::new(&run_as(), None).expect("a directory");
         let path = folder.path().join("disk");
-        std::fs::create_dir(&path).expect("a folder");
+        std::fs::create_dir(&path).expect("a directory");
         let mounted = Command::new("mount")
             .args(["-t", "tmpfs", "-o", &format!("size={size}"), "tmpfs"])
             .arg(&path)
@@ -221,9 +222,9 @@ pub(crate) struct SecondPath {
 impl SecondPath {
     /// Nothing where nobody may mount.
     pub(crate) fn of(folder: &Path) -> Option<Self> {
-        let home = Scratch::new(&run_as(), None).expect("a folder");
+        let home = Scratch::new(&run_as(), None).expect("a directory");
         let path = home.path().join("same");
-        std::fs::create_dir(&path).expect("a folder");
+        std::fs::create_dir(&path).expect("a directory");
         let mounted = Command::new("mount")
             .arg("--bind")
             .args([folder, &path])

@@ -262,7 +262,7 @@ impl ReplayedSource {
                 Err(SourceError::new(
                     path,
                     SourceErrorKind::NotRegular,
-                    "it is a folder, not a regular file",
+                    "it is a directory, not a regular file",
                 ))
             } else {
                 Ok(None)
@@ -289,7 +289,7 @@ impl Source for ReplayedSource {
     fn list(&self, folder: &str) -> Result<Vec<Entry>> {
         if let Some(file) = self.by_path.get(folder) {
             let not_folder =
-                SourceError::new(folder, SourceErrorKind::NotRegular, "it is not a folder");
+                SourceError::new(folder, SourceErrorKind::NotRegular, "it is not a directory");
             return Err(file
                 .len
                 .map_or_else(|| Self::not_found(folder), |_| not_folder));
@@ -497,7 +497,7 @@ mod tests {
         assert_eq!(&middle, b"aaBBBB");
         let names: Vec<String> = source
             .list("base")
-            .expect("a folder")
+            .expect("a directory")
             .into_iter()
             .map(|entry| entry.name)
             .collect();

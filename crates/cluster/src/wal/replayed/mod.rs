@@ -292,7 +292,7 @@ impl Replayer<'_> {
         let page_bytes = usize::try_from(self.changed.page_bytes).unwrap_or(8192);
         if let Some(image) = block.image.filter(|image| image.apply) {
             let Ok(mut page) = image.page(page_bytes) else {
-                return Change::Failed("its image cannot be unpacked");
+                return Change::Failed("its image cannot be decompressed");
             };
             if !holds_rows(&page) {
                 return Change::Needless;

@@ -265,11 +265,11 @@ pub(super) fn told(
     let cut = |runs: &[&RunResult]| Some(round(middle(runs, "cut_bytes")? / 1e6));
     let size = round((middle(cutting, "cut_bytes")? + middle(cutting, "kept_bytes")?) / 1e6);
     let meanwhile = middle(cutting, "cut_stall_ms").map_or_else(String::new, |ms| {
-        format!(" ({} ms while it was being cut)", round(ms))
+        format!(" ({} ms while it was being truncated)", round(ms))
     });
     Some(format!(
-        "shared_buffers {buffers}: with vacuum_truncate on, autovacuum cut {} MB off a pg_attribute of {size} MB, and the longest \
-         SELECT took {} ms{meanwhile}; with it off, {} MB were cut off, and the longest SELECT took {} ms",
+        "shared_buffers {buffers}: with vacuum_truncate on, autovacuum truncated {} MB off a pg_attribute of {size} MB, and the longest \
+         SELECT took {} ms{meanwhile}; with it off, {} MB were truncated, and the longest SELECT took {} ms",
         cut(cutting)?,
         stall(cutting)?,
         cut(keeping)?,

@@ -24,7 +24,7 @@ pub(super) struct Size {
 pub(super) fn measure(archive: &Path) -> Result<Size> {
     let length = |path: &Path| -> Result<u64> {
         Ok(std::fs::metadata(path)
-            .map_err(Error::io("look at", path))?
+            .map_err(Error::io("examine", path))?
             .len())
     };
     if archive.is_file() {

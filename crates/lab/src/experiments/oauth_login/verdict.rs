@@ -62,7 +62,7 @@ fn logins_card(runs: &[&RunResult]) -> Option<DecisionCard> {
         (DecisionWord::Undecided, headline)
     } else {
         let headline = format!(
-            "use these rules: they let the right person in and nobody else; {kinds} kinds of login were tried and none was answered wrongly"
+            "use these rules: they let the right user in and nobody else; {kinds} kinds of login were tried and none was answered wrongly"
         );
         (DecisionWord::Better, headline)
     };

@@ -212,7 +212,7 @@ impl Connection {
                 .last_chunk::<4>()
                 .map(|bytes| u32::from_be_bytes(*bytes)),
         ) else {
-            return Err(Broken::Protocol("a frame is cut off".to_owned()));
+            return Err(Broken::Protocol("a frame is truncated".to_owned()));
         };
         let body = usize::try_from(length)
             .ok()

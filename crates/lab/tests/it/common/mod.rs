@@ -53,9 +53,9 @@ pub(crate) fn options(major: Option<u16>) -> RunOptions {
 
 /// Carries out a plan in a folder of its own.
 pub(crate) fn results(plan: Plan, major: Option<u16>) -> Vec<RunResult> {
-    let folder = tempfile::tempdir().expect("a folder");
+    let folder = tempfile::tempdir().expect("a directory");
     let name = plan.experiment.clone();
-    let folder = RunFolder::create(&folder.path().join("run"), plan).expect("a run folder");
+    let folder = RunFolder::create(&folder.path().join("run"), plan).expect("a run directory");
     let stop = Arc::new(AtomicBool::new(false));
     carry_out(
         experiment(&name),

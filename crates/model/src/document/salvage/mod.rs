@@ -133,6 +133,10 @@ pub struct SnapshotAccount {
 pub struct RowCounts {
     /// Written to the files.
     pub written: u64,
+    /// Of these, those that stand in a file of their own because they may not be what they say:
+    /// carved, mended, partial and uncertain ones.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub suspect: u64,
     /// Visible to every new transaction.
     pub live: u64,
     /// Deleted, replaced or never committed.
@@ -176,6 +180,7 @@ impl RowCounts {
     /// Adds another count.
     pub fn add(&mut self, other: &RowCounts) {
         self.written += other.written;
+        self.suspect += other.suspect;
         self.live += other.live;
         self.dead += other.dead;
         self.carved += other.carved;
@@ -197,7 +202,8 @@ impl RowCounts {
     }
 
     fn is_whole(&self) -> bool {
-        self.carved == 0
+        self.suspect == 0
+            && self.carved == 0
             && self.mended == 0
             && self.partial == 0
             && self.uncertain == 0
@@ -274,6 +280,9 @@ pub struct TableAccount {
     pub file: Option<String>,
     /// Bytes of the file.
     pub file_bytes: u64,
+    /// The file of its suspect rows, from the destination: CSV with the reason in front.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub suspect_file: Option<String>,
     /// Names of the columns that were written.
     pub columns: Vec<String>,
     /// Rows.

@@ -1,7 +1,7 @@
 //! All large objects of a database in one tar file, a member each, named by its number.
 //!
 //! The member `restore.sql` puts them back under their numbers: unpack the file where the server
-//! can read it, and run `psql -v folder=FOLDER -f FOLDER/restore.sql`. An object without a page is
+//! can read it, and run `psql -v directory=DIR -f DIR/restore.sql`. An object without a page is
 //! empty; a gap between pages reads as zeros. Truth of the format: `pax` in POSIX, format `ustar`.
 
 use std::collections::BTreeMap;
@@ -50,10 +50,10 @@ pub(super) fn write(
 }
 
 fn restore_script(sizes: &BTreeMap<Oid, u64>) -> String {
-    let mut script = String::from("\\if :{?folder}\n\\else\n\\set folder '.'\n\\endif\n");
+    let mut script = String::from("\\if :{?directory}\n\\else\n\\set directory '.'\n\\endif\n");
     for oid in sizes.keys() {
         script.push_str(&format!(
-            "SELECT pg_catalog.lo_import(:'folder' || '/{oid}', {oid});\n"
+            "SELECT pg_catalog.lo_import(:'directory' || '/{oid}', {oid});\n"
         ));
     }
     script

@@ -66,7 +66,7 @@ pub(super) fn load(
         .not_salvaged
         .extend(refused.map(|refused| not_salvaged(&refused.what, &refused.why)));
     if catalog.is_blind() {
-        let why = "the catalogs of the database cannot be read, so that there is no schema to be made on a server: salvage into a folder";
+        let why = "the catalogs of the database cannot be read, so that there is no schema to be made on a server: salvage into a directory";
         return Err(SalvageError::Unsuitable(why.into()));
     }
     let mut session = open_session(target)?;
@@ -194,7 +194,7 @@ pub(super) fn suitable(options: &SalvageOptions) -> Result<(), SalvageError> {
     let why = if options.rows == super::Rows::All {
         "dead rows have no place in a table: --rows all writes to files only"
     } else if options.dropped {
-        "dropped columns have no place in a table that is made anew: --dropped writes to files only"
+        "dropped columns have no place in a table that is made again: --dropped writes to files only"
     } else if options.encoding == super::Encoding::Raw {
         "a server converts text by itself: --encoding raw writes to files only"
     } else {
@@ -281,7 +281,7 @@ fn begin(
     schemas: &BTreeSet<String>,
     source: &str,
 ) -> Result<Begun, SalvageError> {
-    let failed = |source| SalvageError::server("look at the destination", source);
+    let failed = |source| SalvageError::server("examine the destination", source);
     if let Some(found) = ledger::find(session).map_err(failed)? {
         if found.source != source {
             let why = "an unfinished salvage of another database lies there: drop its schemas and pgclinic_salvage first";

@@ -44,7 +44,7 @@ fn add(described: &Described, block_size: u32, text: &mut String) {
         None => "no layout fits its rows".to_owned(),
     };
     let toast = described.toast.as_ref();
-    let toast = toast.map(|files| format!(", long values in {}", files.path(0)));
+    let toast = toast.map(|files| format!(", TOASTed values in {}", files.path(0)));
     let toast = toast.unwrap_or_default();
     let _written = writeln!(text, "\n-- file {path}: {pages} pages, {told}{toast}");
     if confidence.is_some() {

@@ -106,7 +106,7 @@ pub(super) fn plan_of(
         let path = described.files.path(0);
         let Some(given) = described.given else {
             let why = format!(
-                "no layout fits its rows: describe it in a file for --schema, behind a line `-- file {path}`"
+                "no layout fits its rows: describe it in a file for --schema, after a line `-- file {path}`"
             );
             plan.not_salvaged
                 .push(not_salvaged(&format!("the file {path}"), &why));

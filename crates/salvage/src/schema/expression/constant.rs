@@ -120,7 +120,7 @@ fn payload(bytes: &[u8], len: i64) -> Written<Cow<'_, [u8]>> {
         len => {
             let len = usize::try_from(len).unwrap_or(0);
             let bytes = bytes.get(..len);
-            let bytes = bytes.ok_or_else(|| Refusal("a constant is cut off".into()))?;
+            let bytes = bytes.ok_or_else(|| Refusal("a constant is truncated".into()))?;
             Ok(bytes.into())
         }
     }

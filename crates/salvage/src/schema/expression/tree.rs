@@ -320,7 +320,7 @@ impl<'a> Words<'a> {
                 Some(")") => return Ok(Some(numbers)),
                 Some(word) => {
                     let number = word.parse();
-                    numbers.push(number.map_err(|_| format!("{word} is no number"))?);
+                    numbers.push(number.map_err(|_| format!("{word} is not a number"))?);
                 }
                 None => return Err("a list of numbers has no end".into()),
             }

@@ -400,7 +400,7 @@ impl Known {
                 ("internallength", Some(Token::Number(bytes))) => {
                     len = bytes
                         .parse()
-                        .map_err(|_| "its length is no number of bytes")?;
+                        .map_err(|_| "its length is not a number of bytes")?;
                 }
                 ("alignment", Some(token)) => {
                     align = match token.name() {

@@ -90,7 +90,7 @@ pub fn statement(name: &str, columns: &[GuessedColumn]) -> String {
         let told = if column.confidence > 0.0 {
             format!("confidence {percent} %")
         } else {
-            "unknown: null in every row that was looked at".into()
+            "unknown: null in every row that was examined".into()
         };
         text += &format!("    c{number} {}{comma} -- {told}\n", column.type_name);
     }

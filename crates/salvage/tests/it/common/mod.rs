@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use pgclinic_model::Selection;
 use pgclinic_model::document::SalvageReport;
@@ -182,4 +182,30 @@ pub(crate) fn compare(destination: &Path, extension: &str, expected: &BTreeMap<S
             );
         }
     }
+}
+
+/// The name of a table's file: a dot stands between schema and table as well.
+pub(crate) fn with_ending(stem: &Path, ending: &str) -> PathBuf {
+    PathBuf::from(format!("{}.{ending}", stem.display()))
+}
+
+/// The suspect rows beside a table's file, each with its reason; none where there is no such file.
+pub(crate) fn suspects(stem: &Path) -> Vec<(String, String)> {
+    let text = std::fs::read_to_string(with_ending(stem, "suspect.csv")).unwrap_or_default();
+    let rows = text.lines().skip(1).map(|line| {
+        let (reason, row) = match line.strip_prefix('"') {
+            Some(rest) => rest.split_once("\",").expect("a reason"),
+            None => line.split_once(',').expect("a reason"),
+        };
+        (reason.to_owned(), row.to_owned())
+    });
+    rows.collect()
+}
+
+/// The rows of a file of CSV, and the suspect ones beside it.
+pub(crate) fn with_suspects(stem: &Path) -> Vec<String> {
+    let text = std::fs::read_to_string(with_ending(stem, "csv")).expect("a file");
+    let good = text.lines().skip(1).map(str::to_owned);
+    let suspect = suspects(stem).into_iter().map(|(_, row)| row);
+    good.chain(suspect).collect()
 }

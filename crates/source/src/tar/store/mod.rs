@@ -128,7 +128,7 @@ impl BlockStore {
     ) -> io::Result<()> {
         let Some((at, form)) = self.index.find(block) else {
             let was_there = copy_from(&self.open, skip, room);
-            assert!(was_there, "nothing behind the end is read");
+            assert!(was_there, "nothing past the end is read");
             return Ok(());
         };
         match form {
@@ -228,7 +228,7 @@ fn unpack(packed: &[u8], room: &mut [u8]) -> io::Result<()> {
 /// We packed it ourselves: the disk, or whoever wrote there, is to blame.
 fn not_given_back(why: &str) -> io::Error {
     io::Error::other(format!(
-        "the disk with the folder for temporary files does not give back what was unpacked there: {why}"
+        "the disk with the directory for temporary files does not give back what was decompressed there: {why}"
     ))
 }
 

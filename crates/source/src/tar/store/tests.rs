@@ -176,16 +176,17 @@ fn a_disk_that_gives_back_something_else_is_told() {
         assert_eq!(part.to_string(), whole.to_string());
         part.to_string()
     };
-    let words = "the folder for temporary files does not give back what was unpacked there: ";
+    let words =
+        "the directory for temporary files does not give back what was decompressed there: ";
     let changed = told(&|file: &File| file.write_all_at(&[0xFF; 5000], 0).expect("a write"));
     assert!(changed.contains(words), "{changed}");
-    let cut = told(&|file: &File| file.set_len(10).expect("a cut"));
+    let cut = told(&|file: &File| file.set_len(10).expect("a truncation"));
     assert!(cut.contains(words), "{cut}");
 }
 
 #[test]
 fn a_folder_inside_a_cluster_is_refused() {
-    let cluster = tempfile::tempdir().expect("a folder");
+    let cluster = tempfile::tempdir().expect("a directory");
     std::fs::write(cluster.path().join("PG_VERSION"), "18\n").expect("a file");
     let refused = BlockStore::create(cluster.path()).err().expect("refused");
     assert!(refused.to_string().contains("lies inside the cluster"));
