@@ -20,8 +20,14 @@ pub(super) enum Hurt {
     OldCopy,
     /// Some bytes are noise.
     Bytes,
+    /// One bit is flipped.
+    Bit,
     /// 512 bytes are noise.
     Sector,
+    /// One page is another page of its file.
+    Misplaced,
+    /// The file holds nothing.
+    Emptied,
 }
 
 impl Hurt {
@@ -34,7 +40,10 @@ impl Hurt {
             Hurt::Missing => "missing",
             Hurt::OldCopy => "old-copy",
             Hurt::Bytes => "bytes",
+            Hurt::Bit => "bit",
             Hurt::Sector => "sector",
+            Hurt::Misplaced => "misplaced",
+            Hurt::Emptied => "emptied",
         }
     }
 }
@@ -444,7 +453,7 @@ impl Finder<'_> {
                 vec![(hurt, Site::Tail { path: path(), len })]
             }
             Hurt::Missing => vec![(hurt, Site::Gone { path: path() })],
-            Hurt::Bytes | Hurt::Sector => Vec::new(),
+            Hurt::Bytes | Hurt::Bit | Hurt::Sector | Hurt::Misplaced | Hurt::Emptied => Vec::new(),
         }
     }
 

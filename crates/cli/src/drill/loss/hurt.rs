@@ -40,15 +40,27 @@ impl Bench<'_> {
     ) -> Result<Option<Kept>, Failure> {
         let at = |path: &String| self.pgdata.join(path);
         match site {
-            Site::Pages { path, blocks } => return self.hurt_pages(hurt, path, blocks, page_bytes),
+            Site::Pages { path, blocks } => {
+                return self.hurt_pages(hurt, (site, path, blocks), page_bytes);
+            }
             Site::Tail { path, len } => open(&at(path))?.set_len(*len)?,
             Site::Bytes { path, offset, len } => {
-                let bytes = self.bytes(hurt, usize::try_from(*len)?);
-                open(&at(path))?.write_all_at(&bytes, *offset)?;
+                let file = open(&at(path))?;
+                let mut now = vec![0; usize::try_from(*len)?];
+                file.read_exact_at(&mut now, *offset)?;
+                let bytes = match hurt {
+                    Hurt::Bit => self.flipped(&now, site),
+                    Hurt::Misplaced => elsewhere(&file, *offset, &now)?,
+                    _ => self.bytes(hurt, now.len(), site),
+                };
+                if bytes == now {
+                    return Ok(None);
+                }
+                file.write_all_at(&bytes, *offset)?;
             }
             Site::File { path, len } => {
                 let len = usize::try_from(*len)?;
-                fs::write(at(path), self.bytes(hurt, len))?;
+                fs::write(at(path), self.bytes(hurt, len, site))?;
             }
             Site::Gone { path } => fs::remove_file(at(path))?,
             Site::DirectoryGone { path } => fs::remove_dir_all(at(path))?,
@@ -67,8 +79,7 @@ impl Bench<'_> {
     fn hurt_pages(
         &self,
         hurt: Hurt,
-        path: &str,
-        blocks: &[u64],
+        (site, path, blocks): (&Site, &str, &[u64]),
         page_bytes: usize,
     ) -> Result<Option<Kept>, Failure> {
         let file = open(&self.pgdata.join(path))?;
@@ -79,7 +90,7 @@ impl Bench<'_> {
                     Some(page) => page,
                     None => return Ok(None),
                 },
-                _ => self.bytes(hurt, page_bytes),
+                _ => self.bytes(hurt, page_bytes, site),
             };
             let mut now = vec![0; page_bytes];
             file.read_exact_at(&mut now, offset)?;
@@ -98,13 +109,39 @@ impl Bench<'_> {
         Some(page)
     }
 
-    fn bytes(&self, hurt: Hurt, len: usize) -> Vec<u8> {
-        let mut noise = fastrand::Rng::with_seed(self.seed);
+    /// One bit of one byte.
+    fn flipped(&self, now: &[u8], site: &Site) -> Vec<u8> {
+        let bit = self.noise(site).u8(..8);
+        now.iter().map(|byte| byte ^ (1 << bit)).collect()
+    }
+
+    /// Each place has noise of its own.
+    fn noise(&self, site: &Site) -> fastrand::Rng {
+        let words = site.words();
+        let mixed = words.bytes().fold(self.seed, |mixed, byte| {
+            mixed.wrapping_mul(31).wrapping_add(byte.into())
+        });
+        fastrand::Rng::with_seed(mixed)
+    }
+
+    fn bytes(&self, hurt: Hurt, len: usize, site: &Site) -> Vec<u8> {
+        let mut noise = self.noise(site);
         match hurt {
             Hurt::Garbage | Hurt::Bytes | Hurt::Sector => (0..len).map(|_| noise.u8(..)).collect(),
             _ => vec![0; len],
         }
     }
+}
+
+/// As many bytes of the same file: those before, or after the first.
+fn elsewhere(file: &fs::File, offset: u64, now: &[u8]) -> Result<Vec<u8>, Failure> {
+    let len = now.len() as u64;
+    let from = offset.checked_sub(len).unwrap_or(offset + len);
+    let mut page = now.to_vec();
+    let read = file.read_at(&mut page, from)?;
+    page.truncate(read);
+    page.extend_from_slice(now.get(read..).unwrap_or_default());
+    Ok(page)
 }
 
 fn open(path: &Path) -> Result<fs::File, Failure> {

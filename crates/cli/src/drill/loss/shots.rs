@@ -16,8 +16,10 @@ const DIRECTORIES: &[&str] = &[
 const HURTS: &[Hurt] = &[
     Hurt::Bytes,
     Hurt::Bytes,
+    Hurt::Bit,
     Hurt::Sector,
-    Hurt::Sector,
+    Hurt::Misplaced,
+    Hurt::Emptied,
     Hurt::Zeroed,
     Hurt::Garbage,
     Hurt::Truncated,
@@ -102,6 +104,7 @@ fn site(file: &File, hurt: Hurt, page_bytes: u64, rng: &mut fastrand::Rng) -> Si
     let page = rng.u64(..file.len.div_ceil(page_bytes)) * page_bytes;
     match hurt {
         Hurt::Missing => Site::Gone { path },
+        Hurt::Emptied => Site::Tail { path, len: 0 },
         Hurt::Truncated => {
             let len = file.len / 4 * 3 / page_bytes * page_bytes;
             Site::Tail { path, len }
@@ -110,6 +113,14 @@ fn site(file: &File, hurt: Hurt, page_bytes: u64, rng: &mut fastrand::Rng) -> Si
             let len = rng.u64(1..=8).min(file.len);
             let offset = rng.u64(..=file.len - len);
             Site::Bytes { path, offset, len }
+        }
+        Hurt::Bit => {
+            let offset = rng.u64(..file.len);
+            Site::Bytes {
+                path,
+                offset,
+                len: 1,
+            }
         }
         Hurt::Sector => {
             let offset = rng.u64(..file.len.div_ceil(SECTOR)) * SECTOR;
