@@ -1,8 +1,10 @@
 //! Advice that does no harm: which cures are proven, and in which order all of them are taken.
 //!
-//! An index is made again from its table. That restores it where the index alone is damaged. Where the table is damaged too, `REINDEX` stops at
-//! its bad page (and with `CONCURRENTLY` leaves an invalid index behind), and where both contradict each other it takes the table's word, which may be
-//! the wrong one. Truth: `src/backend/catalog/index.c`, `reindex_index` and `ReindexRelationConcurrently` in `src/backend/commands/indexcmds.c`.
+//! An index is made again from its table. That restores it where the index alone is damaged. Where
+//! the table is damaged too, `REINDEX` stops at its bad page (and with `CONCURRENTLY` leaves an
+//! invalid index behind), and where both contradict each other it takes the table's word, which may
+//! be the wrong one. Truth: `src/backend/catalog/index.c`, `reindex_index` and
+//! `ReindexRelationConcurrently` in `src/backend/commands/indexcmds.c`.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -196,7 +198,8 @@ fn tables_hurt_by(finding: &Finding) -> impl Iterator<Item = (Oid, Oid)> {
     own.into_iter().chain(table_of(finding))
 }
 
-/// Database and OID of the table that a finding is about: an index's, that of long values, or itself.
+/// Database and OID of the table that a finding is about: an index's, that of long values, or
+/// itself.
 fn table_of(finding: &Finding) -> Option<(Oid, Oid)> {
     let place = &finding.place;
     let own = match (&finding.links.owner, place.kind) {

@@ -69,8 +69,9 @@ fn is_uncommitted(cx: &PageCx<'_>) -> bool {
     cx.fork.relation.is_none() && creates
 }
 
-/// Leaves out what a server at work has made untrue since its WAL was read. Of a cluster that was opened as a running one
-/// such pages are looked at again instead, unless nobody has committed their file.
+/// Leaves out what a server at work has made untrue since its WAL was read. Of a cluster that was
+/// opened as a running one such pages are looked at again instead, unless nobody has committed
+/// their file.
 pub(crate) fn drop_overtaken(drafts: &mut Vec<Draft>, cx: &PageCx<'_>) {
     let overtaken = |draft: &Draft| is_of_the_future(draft.rule.name);
     if cx.fork.limits.is_some() || !drafts.iter().any(overtaken) {

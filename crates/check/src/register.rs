@@ -1,7 +1,8 @@
-//! The register of checks: each check is one file in the directory of its subject and one line in that directory's `mod.rs`.
+//! The register of checks: each check is one file in the directory of its subject and one line in
+//! that directory's `mod.rs`.
 //!
-//! The order of the directories here, and of the lines there, is the order in which a page is looked at, and of findings of one
-//! page that follow from each other: the first one is the root.
+//! The order of the directories here, and of the lines there, is the order in which a page is
+//! looked at, and of findings of one page that follow from each other: the first one is the root.
 
 use std::sync::LazyLock;
 

@@ -1,4 +1,5 @@
-//! Checks that compare the pages of one relation with each other, and with its indexes or its table.
+//! Checks that compare the pages of one relation with each other, and with its indexes or its
+//! table.
 
 use std::path::Path;
 
@@ -109,7 +110,8 @@ impl<'a> RelationCx<'a> {
         self.neighbours.faces_of(self.fork)
     }
 
-    /// The cluster was shut down in good order, and all of it is there, so that pages agree with each other.
+    /// The cluster was shut down in good order, and all of it is there, so that pages agree with
+    /// each other.
     pub fn settled(&self) -> bool {
         let what = match self.believes {
             Believes::WhatRestsWhole => Comparison::PagesThatWalLeftAlone,
@@ -119,7 +121,8 @@ impl<'a> RelationCx<'a> {
         self.fork.cluster.is_some_and(compares)
     }
 
-    /// The same, or recovery is due and all of its WAL is there, so that it is known which pages it leaves alone.
+    /// The same, or recovery is due and all of its WAL is there, so that it is known which pages it
+    /// leaves alone.
     pub(crate) fn settles(&self) -> bool {
         let what = match self.believes {
             Believes::WhatRests => Comparison::ForksThatRecoveryKeeps,
@@ -131,8 +134,8 @@ impl<'a> RelationCx<'a> {
         self.fork.cluster.is_some_and(compares)
     }
 
-    /// Recovery, if it is due, leaves this block of a fork of the database as it is: so it was at the last
-    /// checkpoint, when all changed pages reached the disk.
+    /// Recovery, if it is due, leaves this block of a fork of the database as it is: so it was at
+    /// the last checkpoint, when all changed pages reached the disk.
     pub(crate) fn is_lasting(&self, fork: &ForkCx<'_>, block: BlockNo) -> bool {
         if !fork.replay_is_due() {
             return true;

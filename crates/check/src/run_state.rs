@@ -1,4 +1,5 @@
-//! `pgclinic.state/1`: what a run of `check` has done so far, so that another can go on where it ended.
+//! `pgclinic.state/1`: what a run of `check` has done so far, so that another can go on where it
+//! ended.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -18,7 +19,8 @@ pub struct RunState {
     pub schema: String,
     /// Who wrote it; only the same version goes on with it.
     pub tool: Tool,
-    /// Files by which this copy of the cluster is known; none in older states, and of files that only a server has.
+    /// Files by which this copy of the cluster is known; none in older states, and of files that
+    /// only a server has.
     #[serde(default)]
     pub files: Vec<FileMark>,
     /// What is checked.
@@ -105,7 +107,8 @@ pub(crate) struct SavedBooks {
     /// Beside a server: what checks of files found once.
     #[serde(default)]
     pub(crate) held: Vec<SavedFinding>,
-    /// Relation files that were not looked at whole, and folders that could not be listed; see `Books`.
+    /// Relation files that were not looked at whole, and folders that could not be listed; see
+    /// `Books`.
     #[serde(default)]
     pub(crate) unread: BTreeSet<String>,
     /// What no later look at changed pages makes up for.

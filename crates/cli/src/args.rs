@@ -174,8 +174,8 @@ pub(crate) fn size(text: &str) -> Result<NonZeroU64, String> {
     bytes(text.trim()).ok_or_else(|| format!("{text:?} is not a size; write 256MiB"))
 }
 
-/// A number with a unit; kB, MB, GB and TB are powers of 1000, kiB, MiB, GiB and TiB of 1024, as are K, M, G and T, which
-/// are what other tools take them for.
+/// A number with a unit; kB, MB, GB and TB are powers of 1000, kiB, MiB, GiB and TiB of 1024, as
+/// are K, M, G and T, which are what other tools take them for.
 fn bytes(text: &str) -> Option<NonZeroU64> {
     let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
     let unit: u64 = match text.get(digits.len()..)?.trim() {

@@ -1,7 +1,8 @@
 //! The server of a running data directory, asked for pages that are damaged in their files.
 //!
-//! It is asked for one page at a time, in the database the page is in: whether a relation has the file still, and whether the
-//! page can be read. Nothing is created, and no setting lets it pass over damage.
+//! It is asked for one page at a time, in the database the page is in: whether a relation has the
+//! file still, and whether the page can be read. Nothing is created, and no setting lets it pass
+//! over damage.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
@@ -130,8 +131,8 @@ fn said(session: &mut Session, page: &AskedPage<'_>) -> Option<ServerSays> {
     }
 }
 
-/// A statement that makes the server read the page: through the extension `pageinspect` where somebody has made it, for tables
-/// also without.
+/// A statement that makes the server read the page: through the extension `pageinspect` where
+/// somebody has made it, for tables also without.
 fn reading(session: &mut Session, relation: &str, page: &AskedPage<'_>) -> Option<String> {
     let schema = session.query_value(
         "SELECT pg_catalog.quote_ident(n.nspname) FROM pg_catalog.pg_extension e \

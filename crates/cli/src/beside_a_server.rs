@@ -1,4 +1,5 @@
-//! A run beside a server at work: it has time for the server to finish what it writes, asks it for pages, and lets it go first.
+//! A run beside a server at work: it has time for the server to finish what it writes, asks it for
+//! pages, and lets it go first.
 
 use std::process::{Command, Stdio};
 use std::sync::Arc;
@@ -41,13 +42,15 @@ impl LiveServer for BesideAServer {
     }
 }
 
-/// For systems without the idle classes: beside a server that needs all processors this leaves a tenth of one (`sched(7)`).
+/// For systems without the idle classes: beside a server that needs all processors this leaves a
+/// tenth of one (`sched(7)`).
 const NICENESS: i32 = 10;
 
 /// Lets the work and the reads of others go first where this is wanted, as far as the system does.
 ///
-/// What is only nice goes on until its slice ends while a process of the server that has just got its answer waits, and a server waits
-/// for many answers a second. What is idle (`SCHED_IDLE`) stops at once.
+/// What is only nice goes on until its slice ends while a process of the server that has just got
+/// its answer waits, and a server waits for many answers a second. What is idle (`SCHED_IDLE`)
+/// stops at once.
 pub(crate) fn let_others_go_first(is_wanted: bool, world: &mut Env<'_>) {
     if !is_wanted || !world.has_own_process {
         return;

@@ -1,13 +1,15 @@
-//! Where a file may go that a run writes: never into what is looked at, and only where it can be written. Both are asked before the
-//! work begins, so that no verdict of hours is lost for want of a folder.
+//! Where a file may go that a run writes: never into what is looked at, and only where it can be
+//! written. Both are asked before the work begins, so that no verdict of hours is lost for want of
+//! a folder.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
 
 use crate::exit::Failure;
 
-/// Refuses a file, such as the report or the state, that would lie in a cluster or in one of the targets, or that cannot be written.
-/// Links are followed, those of the targets to tablespaces and WAL too.
+/// Refuses a file, such as the report or the state, that would lie in a cluster or in one of the
+/// targets, or that cannot be written. Links are followed, those of the targets to tablespaces and
+/// WAL too.
 pub(crate) fn refuse_early(path: &Path, what: &str, targets: &[&Path]) -> Result<(), Failure> {
     let refused = |why: &dyn fmt::Display| not_written(path, what, why);
     if path.is_dir() {

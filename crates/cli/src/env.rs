@@ -110,8 +110,8 @@ impl Env<'_> {
         Exit::Failed
     }
 
-    /// Says that something beside the report could not be written, and gives the run's exit code: damage and an interruption are worse
-    /// than that.
+    /// Says that something beside the report could not be written, and gives the run's exit code:
+    /// damage and an interruption are worse than that.
     pub(crate) fn unwritten(&mut self, failure: &Failure, verdict: Exit) -> Exit {
         let failed = self.failed(failure);
         match verdict {

@@ -69,7 +69,8 @@ impl ResultClass {
     }
 }
 
-/// Which results fail a run. Every command that comes to a verdict has it, and none has a rule of its own.
+/// Which results fail a run. Every command that comes to a verdict has it, and none has a rule of
+/// its own.
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Output")]
 pub(crate) struct FailOnArgs {
@@ -90,7 +91,8 @@ pub(crate) struct FailOnArgs {
 }
 
 impl FailOnArgs {
-    /// The exit code of a run for which these classes hold. An interrupted run did not come to its end, whatever it was asked for.
+    /// The exit code of a run for which these classes hold. An interrupted run did not come to its
+    /// end, whatever it was asked for.
     pub(crate) fn exit(&self, classes: &[ResultClass], interrupted: bool) -> Exit {
         if interrupted {
             return Exit::Interrupted;

@@ -36,8 +36,8 @@ fn main() -> ExitCode {
     ExitCode::from(exit.code())
 }
 
-/// Open files are a budget like memory: what the machine allows at most is what this process may have. Where that is refused, the limit
-/// stays as it is, and sources keep to it.
+/// Open files are a budget like memory: what the machine allows at most is what this process may
+/// have. Where that is refused, the limit stays as it is, and sources keep to it.
 fn raise_open_files() {
     let limit = getrlimit(Resource::Nofile);
     if limit.current.is_some() && limit.current != limit.maximum {

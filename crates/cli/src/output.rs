@@ -71,8 +71,8 @@ pub(crate) struct OutputArgs {
 }
 
 impl OutputArgs {
-    /// Refuses, before any work is done, a form that documents of this schema lack, and an output that cannot be written or that lies in
-    /// one of the targets.
+    /// Refuses, before any work is done, a form that documents of this schema lack, and an output
+    /// that cannot be written or that lies in one of the targets.
     pub(crate) fn refuse_early(&self, schema: &str, targets: &[&Path]) -> Result<(), Failure> {
         self.form_of(schema)?;
         self.refuse_path_early(targets)
@@ -111,8 +111,8 @@ impl OutputArgs {
         )))
     }
 
-    /// Writes the document and gives the exit code of the run, which came to this verdict. Whoever waits for a report that cannot be
-    /// written learns so from the code, whatever stands in it.
+    /// Writes the document and gives the exit code of the run, which came to this verdict. Whoever
+    /// waits for a report that cannot be written learns so from the code, whatever stands in it.
     pub(crate) fn give(&self, document: &Document, verdict: Exit, world: &mut Env<'_>) -> Exit {
         match self.write(document, world) {
             Ok(()) => verdict,
@@ -173,7 +173,8 @@ fn closed_pipe(error: io::Error) -> io::Result<()> {
     }
 }
 
-/// Writes a file under a name beside its own and renames it when it is whole. `what` it is, in one word.
+/// Writes a file under a name beside its own and renames it when it is whole. `what` it is, in one
+/// word.
 pub(crate) fn write_file(
     path: &Path,
     what: &str,

@@ -21,7 +21,8 @@ pub(crate) struct StateFile {
 }
 
 impl StateFile {
-    /// A file that is not there yet, unless a run goes on with it, and that can be written outside of the targets.
+    /// A file that is not there yet, unless a run goes on with it, and that can be written outside
+    /// of the targets.
     pub(crate) fn new(path: &Path, resume: bool, targets: &[&Path]) -> Result<Self, Failure> {
         if !resume && path.symlink_metadata().is_ok() {
             return Err(Failure::new(format!(

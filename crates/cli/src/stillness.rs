@@ -1,5 +1,6 @@
-//! Before a data directory is written to, or copied as that of a stopped server: nobody else may be at work on its files. A server in a
-//! container or on another host is not seen through `postmaster.pid`, but by what it writes.
+//! Before a data directory is written to, or copied as that of a stopped server: nobody else may be
+//! at work on its files. A server in a container or on another host is not seen through
+//! `postmaster.pid`, but by what it writes.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -14,7 +15,8 @@ use crate::exit::Failure;
 use crate::target;
 use crate::undetected_server::Watch;
 
-/// How long files are watched beside which a `postmaster.pid` was left. A server that does anything writes to its log sooner.
+/// How long files are watched beside which a `postmaster.pid` was left. A server that does anything
+/// writes to its log sooner.
 const PATIENCE: Duration = Duration::from_secs(5);
 /// Between two looks.
 const STEP: Duration = Duration::from_millis(100);
@@ -26,8 +28,9 @@ pub(crate) struct Stillness {
 }
 
 impl Stillness {
-    /// Looks; where a `postmaster.pid` was left, for some seconds, which `say` is told of. A server that writes meanwhile is a failure. One
-    /// whose process is seen is left to who refuses that, and so are files of which no cluster can be made: no server works on them.
+    /// Looks; where a `postmaster.pid` was left, for some seconds, which `say` is told of. A server
+    /// that writes meanwhile is a failure. One whose process is seen is left to who refuses that,
+    /// and so are files of which no cluster can be made: no server works on them.
     pub(crate) fn of(
         pgdata: &Path,
         interrupted: &AtomicBool,

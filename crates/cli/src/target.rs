@@ -88,7 +88,8 @@ impl Clock for RealClock {
     }
 }
 
-/// Sleeps no longer once somebody wants the run to end: what is begun then goes on at full speed up to the next place where it can stop.
+/// Sleeps no longer once somebody wants the run to end: what is begun then goes on at full speed up
+/// to the next place where it can stop.
 struct InterruptibleClock {
     clock: RealClock,
     interrupted: Arc<AtomicBool>,
@@ -142,7 +143,8 @@ impl<'a> Opening<'a> {
         }
     }
 
-    /// A server may be at work on the data directory: its files are read as they are at each moment.
+    /// A server may be at work on the data directory: its files are read as they are at each
+    /// moment.
     pub(crate) fn beside_a_server(self) -> Self {
         Opening {
             server: AtWork::ReadOnce,
@@ -225,7 +227,8 @@ pub(crate) fn open(path: &Path, opening: Opening<'_>) -> Result<OpenTarget, Fail
     open_cluster(&path, opening).map(|cluster| OpenTarget::Cluster(Box::new(cluster)))
 }
 
-/// The archives that a path stands for: itself, or `base.tar` in a folder that is no data directory.
+/// The archives that a path stands for: itself, or `base.tar` in a folder that is no data
+/// directory.
 pub(crate) fn archive_of(path: &Path) -> Option<PathBuf> {
     if path.is_file() {
         return tar::is_archive(path).then(|| path.to_owned());
@@ -265,7 +268,8 @@ fn archives(path: &Path, opening: Opening<'_>) -> Result<Archives, Failure> {
     })
 }
 
-/// Opens a backup in archives; of one that was cut what is left, where that does not tell its version.
+/// Opens a backup in archives; of one that was cut what is left, where that does not tell its
+/// version.
 fn open_archives(
     path: &Path,
     opening: Opening<'_>,
@@ -391,7 +395,8 @@ pub(crate) fn open_cluster(path: &Path, opening: Opening<'_>) -> Result<Cluster,
 }
 
 impl Opening<'_> {
-    /// A server is at work on the data directory: one that is seen, or one that is known of otherwise.
+    /// A server is at work on the data directory: one that is seen, or one that is known of
+    /// otherwise.
     fn is_at_work(&self, seen: Option<u32>, path: &Path) -> Result<bool, Failure> {
         match (seen, self.unseen) {
             (Some(_), _) | (None, Some(UndetectedServer::Told)) => Ok(true),
@@ -463,8 +468,9 @@ pub(crate) fn running_server(pgdata: &Path) -> Option<u32> {
     (alive && !works_elsewhere(pid, pgdata)).then_some(pid)
 }
 
-/// A postmaster works in its data directory; after a crash the number may be somebody else's. Folders are told apart by device and inode,
-/// since a bind mount or another mount of the disk gives one folder several paths; without `/proc` nobody is said to be elsewhere.
+/// A postmaster works in its data directory; after a crash the number may be somebody else's.
+/// Folders are told apart by device and inode, since a bind mount or another mount of the disk
+/// gives one folder several paths; without `/proc` nobody is said to be elsewhere.
 fn works_elsewhere(pid: u32, pgdata: &Path) -> bool {
     let folder = |path: &Path| {
         let metadata = path.metadata().ok()?;
@@ -475,7 +481,8 @@ fn works_elsewhere(pid: u32, pgdata: &Path) -> bool {
     works_in.zip(own).is_some_and(|(one, other)| one != other)
 }
 
-/// A killed server that nobody has waited for yet holds no file any more; without `/proc` nobody is called a zombie.
+/// A killed server that nobody has waited for yet holds no file any more; without `/proc` nobody is
+/// called a zombie.
 fn is_zombie(process: rustix::process::Pid) -> bool {
     let stat = std::fs::read_to_string(format!("/proc/{}/stat", process.as_raw_nonzero()));
     stat.is_ok_and(|line| {
@@ -542,7 +549,8 @@ fn open_file(path: &Path, opening: Opening<'_>) -> Result<BareFile, Failure> {
     })
 }
 
-/// The name of the first segment. A name that is no relation's has no segments: `page.1` is all of it.
+/// The name of the first segment. A name that is no relation's has no segments: `page.1` is all of
+/// it.
 fn stem_of(name: &str, parsed: Option<RelationFileName>) -> String {
     let segment = parsed.map_or(0, |parsed| parsed.segment);
     let stem = name.rsplit_once('.').filter(|_| segment > 0);

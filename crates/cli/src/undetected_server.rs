@@ -1,5 +1,6 @@
-//! A server that works on a data directory and cannot be seen from here: it is in a container, in another pid namespace, or on another
-//! host that shares the disk. `postmaster.pid` names a process of its world, not of ours; but it moves the files.
+//! A server that works on a data directory and cannot be seen from here: it is in a container, in
+//! another pid namespace, or on another host that shares the disk. `postmaster.pid` names a process
+//! of its world, not of ours; but it moves the files.
 
 use pgclinic_cluster::Cluster;
 use pgclinic_model::document::NotChecked;
@@ -62,8 +63,8 @@ pub(crate) struct Watch {
 }
 
 impl Watch {
-    /// Begins before anything else is read. Where a server left `postmaster.pid` behind, the end of the write-ahead log is looked for:
-    /// what can be read behind it later was written meanwhile.
+    /// Begins before anything else is read. Where a server left `postmaster.pid` behind, the end of
+    /// the write-ahead log is looked for: what can be read behind it later was written meanwhile.
     pub(crate) fn begin(cluster: &Cluster) -> Self {
         let may_be_at_work = !cluster.is_running()
             && cluster.needs_recovery()
@@ -73,7 +74,8 @@ impl Watch {
         }
     }
 
-    /// The same of the control file alone, where reading the write-ahead log would take longer than everything else.
+    /// The same of the control file alone, where reading the write-ahead log would take longer than
+    /// everything else.
     pub(crate) fn of_control_file() -> Self {
         Watch { knows_wal: false }
     }
@@ -90,8 +92,9 @@ impl Watch {
     }
 }
 
-/// Looks; where a server turns out to have been at work on files that were taken for those of a stopped one, looks again. `look` is given
-/// what is known so far, and answers with what it found and with what it knows now, where that is news.
+/// Looks; where a server turns out to have been at work on files that were taken for those of a
+/// stopped one, looks again. `look` is given what is known so far, and answers with what it found
+/// and with what it knows now, where that is news.
 pub(crate) fn look<T, Known: Copy>(
     first: Known,
     world: &mut Env<'_>,

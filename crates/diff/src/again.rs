@@ -1,9 +1,10 @@
 //! The second look at blocks that contradict each other where a server is at work on a copy.
 //!
-//! How often, and which contradictions count, is decided in `pgclinic_scan::live`; a block that is equal, gone or explained by
-//! the newer WAL was on its way.
+//! How often, and which contradictions count, is decided in `pgclinic_scan::live`; a block that is
+//! equal, gone or explained by the newer WAL was on its way.
 //!
-//! A version that came after the WAL was read may carry an LSN beyond its end: only one that was there before is held to that.
+//! A version that came after the WAL was read may carry an LSN beyond its end: only one that was
+//! there before is held to that.
 
 use pgclinic_cluster::{Cluster, ForkFiles};
 use pgclinic_format::BlockNo;
@@ -61,7 +62,8 @@ impl Versions {
 }
 
 impl Again<'_> {
-    /// Hands what counts, and what the newer WAL explains, to `keep`, with the number of the pair and of the blocks.
+    /// Hands what counts, and what the newer WAL explains, to `keep`, with the number of the pair
+    /// and of the blocks.
     pub(crate) fn look(
         &self,
         open: Vec<Suspect>,
@@ -145,7 +147,8 @@ impl SecondLook for BlocksAgain<'_, '_> {
 }
 
 impl BlocksAgain<'_, '_> {
-    /// What a block is under newer positions, and of which bytes; nothing where it is equal or gone.
+    /// What a block is under newer positions, and of which bytes; nothing where it is equal or
+    /// gone.
     fn found(
         &self,
         sides: (Side<'_>, Side<'_>),
@@ -186,7 +189,8 @@ fn judged(judge: &Judge<'_>, pair: &Pair, versions: Versions, block: BlockNo) ->
     }
 }
 
-/// A copy whose server wrote the block since its WAL was read, or whose WAL could not be followed to its end, has more of it.
+/// A copy whose server wrote the block since its WAL was read, or whose WAL could not be followed
+/// to its end, has more of it.
 fn held(side: Side<'_>, is_same: bool) -> Side<'_> {
     let has_more = side.cluster.is_running() && !(is_same && side.cluster.is_steady());
     let position = side.position.map(|own| Position {

@@ -1,12 +1,14 @@
-//! Clones that parted on one timeline: two servers were started from one copy, neither was promoted, and each wrote WAL of its own.
+//! Clones that parted on one timeline: two servers were started from one copy, neither was
+//! promoted, and each wrote WAL of its own.
 //!
 //! ```text
 //! A  1 ──────────┬──────────── end
 //! B  1 ──────────┴──── end          the same names in pg_wal, and other bytes in them
 //! ```
 //!
-//! A record carries the place and the checksum of what is before it, so what differs once differs from there on: the end of what both have is looked
-//! at, and only where it differs the place is searched.
+//! A record carries the place and the checksum of what is before it, so what differs once differs
+//! from there on: the end of what both have is looked at, and only where it differs the place is
+//! searched.
 
 use std::ops::Range;
 
@@ -21,7 +23,8 @@ const TAIL_BYTES: u64 = 128 << 10;
 /// Bytes of a segment that are compared at a time.
 const STEP_BYTES: u64 = 128 << 10;
 
-/// Where the WAL of two copies of one timeline begins to differ; nothing where all that both still have is the same.
+/// Where the WAL of two copies of one timeline begins to differ; nothing where all that both still
+/// have is the same.
 pub(crate) fn parting(a: (&Cluster, Position), b: (&Cluster, Position)) -> Option<Lsn> {
     let (recovery_a, recovery_b) = (a.0.recovery()?, b.0.recovery()?);
     let shared = Shared {

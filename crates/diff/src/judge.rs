@@ -256,7 +256,8 @@ impl Judge<'_> {
 }
 
 impl Version {
-    /// What is built aside and logged as a whole carries no LSN in the files of the server that built it.
+    /// What is built aside and logged as a whole carries no LSN in the files of the server that
+    /// built it.
     fn is_undated(&self) -> bool {
         self.lsn <= GIST_BUILD_LSN
     }

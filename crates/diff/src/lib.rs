@@ -1,5 +1,5 @@
-//! Two copies of one cluster, compared block by block: which blocks differ, which copy is sound, which is older, and whether
-//! its WAL explains it.
+//! Two copies of one cluster, compared block by block: which blocks differ, which copy is sound,
+//! which is older, and whether its WAL explains it.
 #![forbid(unsafe_code)]
 
 mod again;
@@ -86,8 +86,9 @@ impl fmt::Display for NoCopies {
 
 impl std::error::Error for NoCopies {}
 
-/// Compares two copies. Where a server is at work on one of them, blocks that seem to contradict each other are looked at again
-/// while it gets on. `elapsed_s` is left at 0: the clock is the caller's.
+/// Compares two copies. Where a server is at work on one of them, blocks that seem to contradict
+/// each other are looked at again while it gets on. `elapsed_s` is left at 0: the clock is the
+/// caller's.
 pub fn diff_clusters(
     a: &Cluster,
     b: &Cluster,
@@ -191,8 +192,9 @@ fn must_be_copies(a: &Cluster, b: &Cluster) -> Result<(), NoCopies> {
     same.then_some(()).ok_or(NoCopies::OtherBuild)
 }
 
-/// Of copies of one line only: positions on two timelines cannot be compared. The WAL of a primary that was shut down ends
-/// where its last checkpoint begins, that of its standby where that checkpoint ends.
+/// Of copies of one line only: positions on two timelines cannot be compared. The WAL of a primary
+/// that was shut down ends where its last checkpoint begins, that of its standby where that
+/// checkpoint ends.
 fn older((a, b): (Side<'_>, Side<'_>)) -> Option<Copy> {
     let (own_a, own_b) = (a.position?.end, b.position?.end);
     let at_one = standing::standing((a, b)) != standing::Standing::Apart;
@@ -267,8 +269,8 @@ fn tell_unreadable(name: &str, cluster: &Cluster, coverage: &mut DiffCoverage) {
     }
 }
 
-/// Which copy may be relied on, by who is at fault where both contradict each other. Of a fork with more blocks than are kept, those that are
-/// kept speak for the others.
+/// Which copy may be relied on, by who is at fault where both contradict each other. Of a fork with
+/// more blocks than are kept, those that are kept speak for the others.
 fn sound(document: &DiffDocument) -> Soundness {
     let blocks = document.forks.iter().flat_map(|fork| &fork.blocks);
     let of_blocks = blocks.map(|block| (block.difference, block.copy));

@@ -1,5 +1,5 @@
-//! Two versions of a page that may differ though no WAL was written between them: hint bits, the checksum, the space that
-//! nothing uses.
+//! Two versions of a page that may differ though no WAL was written between them: hint bits, the
+//! checksum, the space that nothing uses.
 //!
 //! Truth: `src/backend/access/common/bufmask.c` and the `*_mask` functions of the access methods.
 
@@ -18,7 +18,8 @@ use pgclinic_format::{BlockNo, Fork, HeapTuple, LinePointer, LpFlags, Page, gist
 const BTREE_GARBAGE: u16 = 0x0040;
 /// `BRIN_EVACUATE_PAGE`.
 const BRIN_EVACUATE: u16 = 0x0001;
-/// `SpecTokenOffsetNumber`: `t_ctid` holds the token of an `INSERT … ON CONFLICT` that is not decided yet.
+/// `SpecTokenOffsetNumber`: `t_ctid` holds the token of an `INSERT … ON CONFLICT` that is not
+/// decided yet.
 const SPECULATIVE: u16 = 0xFFFE;
 
 /// Equal but for what may differ at any time.
@@ -113,8 +114,9 @@ fn mask_gist(page: Page<'_>, copy: &mut [u8]) {
     mask_flags(page, copy, 12, gist::F_HAS_GARBAGE | gist::F_FOLLOW_RIGHT);
 }
 
-/// A page that nothing is read from: pd_lower, pd_upper and all behind the header. The special space too: replay leaves no
-/// links in a deleted page, where the server that deleted it keeps them.
+/// A page that nothing is read from: pd_lower, pd_upper and all behind the header. The special
+/// space too: replay leaves no links in a deleted page, where the server that deleted it keeps
+/// them.
 fn mask_content(copy: &mut [u8]) {
     clear(copy, 12, 4);
     clear(copy, HEADER_BYTES, copy.len().saturating_sub(HEADER_BYTES));

@@ -9,7 +9,8 @@ use pgclinic_model::document::{DiffCoverage, NotChecked};
 use crate::DiffOptions;
 use crate::judge::Side;
 
-/// Folders of one copy that cannot be listed: what the other copy has below them, this one may have too.
+/// Folders of one copy that cannot be listed: what the other copy has below them, this one may have
+/// too.
 struct Hidden(Vec<String>);
 
 impl Hidden {
@@ -160,7 +161,8 @@ fn forks(
             Ok(files) => forks.extend(files.into_iter().filter(|own| own.temporary.is_none())),
             Err(trouble) => {
                 hidden.0.push(home.folder.clone());
-                // A server at work drops databases; one that is there and out of reach is told at the end.
+                // A server at work drops databases; one that is there and out of reach is told at
+                // the end.
                 coverage.not_checked.push(NotChecked {
                     what: trouble.what,
                     why: trouble.why,

@@ -1,4 +1,5 @@
-//! The pass over the blocks of both copies, as a consumer of the scan: one copy is read by it, the other beside it.
+//! The pass over the blocks of both copies, as a consumer of the scan: one copy is read by it, the
+//! other beside it.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -89,7 +90,8 @@ struct Merged {
     pairs: BTreeMap<usize, Seen>,
 }
 
-/// The pass over the pairs whose files are read from this copy by the scan, and from the other one beside it.
+/// The pass over the pairs whose files are read from this copy by the scan, and from the other one
+/// beside it.
 struct OwnCopy<'p, 'a> {
     pass: &'p Pass<'a>,
     own: Copy,
@@ -213,7 +215,8 @@ impl<'a> Pass<'a> {
         }
     }
 
-    /// All blocks that one of the copies has; a file that only one copy has is judged by its first block.
+    /// All blocks that one of the copies has; a file that only one copy has is judged by its first
+    /// block.
     fn task<'s>(&self, number: usize, pair: &Pair, files: &'s ForkFiles) -> ForkTask<'s> {
         let (in_a, in_b) = (
             blocks_of(pair.a.as_ref(), self.build),

@@ -1,5 +1,5 @@
-//! `pg_filenode.map` in both copies: which file holds which mapped catalog. It carries no LSN, and changes when such a catalog is
-//! rewritten (`VACUUM FULL`).
+//! `pg_filenode.map` in both copies: which file holds which mapped catalog. It carries no LSN, and
+//! changes when such a catalog is rewritten (`VACUUM FULL`).
 //!
 //! Truth: `src/backend/utils/cache/relmapper.c`.
 

@@ -13,7 +13,8 @@ use crate::timelines::Kinship;
 pub(crate) enum Standing {
     /// Both are the folder of one server as it left it: equal to the byte.
     OneFolder,
-    /// Two servers came to the same shutdown checkpoint, one at least by replay: equal in what transactions left.
+    /// Two servers came to the same shutdown checkpoint, one at least by replay: equal in what
+    /// transactions left.
     OneCheckpoint,
     /// One is older, or what its files miss is still in its WAL; or both are standbys.
     Apart,
@@ -37,7 +38,8 @@ pub(crate) fn standing((a, b): (Side<'_>, Side<'_>)) -> Standing {
     }
 }
 
-/// The control file of a copy that was shut down and has nothing behind its last checkpoint, which was a shutdown.
+/// The control file of a copy that was shut down and has nothing behind its last checkpoint, which
+/// was a shutdown.
 fn at_rest(side: Side<'_>) -> Option<&ControlFile> {
     let control = side.cluster.control.trusted()?;
     let (position, recovery) = (side.position?, side.cluster.recovery()?);

@@ -1,5 +1,6 @@
-//! What became of transactions and who locks rows, in both copies: `pg_xact`, `pg_multixact`, `pg_commit_ts`. Their pages carry no
-//! LSN, so they are compared only where both copies were shut down at one checkpoint.
+//! What became of transactions and who locks rows, in both copies: `pg_xact`, `pg_multixact`,
+//! `pg_commit_ts`. Their pages carry no LSN, so they are compared only where both copies were shut
+//! down at one checkpoint.
 //!
 //! ```text
 //! the folder of one server      every page, every file
@@ -8,8 +9,9 @@
 //!   the others                  written in both, and not the same
 //! ```
 //!
-//! A server that crashed may have written to these pages what no WAL record brought to its standby: such an entry is of nobody.
-//! Truth: `src/backend/access/transam/{slru,clog,multixact,commit_ts}.c`.
+//! A server that crashed may have written to these pages what no WAL record brought to its standby:
+//! such an entry is of nobody. Truth:
+//! `src/backend/access/transam/{slru,clog,multixact,commit_ts}.c`.
 
 use std::collections::BTreeSet;
 

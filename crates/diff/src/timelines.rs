@@ -5,8 +5,8 @@
 //! B  1 ──────────┘ 2 ──── end            00000002.history: 1 was left here
 //! ```
 //!
-//! Truth: `readTimeLineHistory` in `src/backend/access/transam/timeline.c`, `findCommonAncestorTimeline` in
-//! `src/bin/pg_rewind/pg_rewind.c`.
+//! Truth: `readTimeLineHistory` in `src/backend/access/transam/timeline.c`,
+//! `findCommonAncestorTimeline` in `src/bin/pg_rewind/pg_rewind.c`.
 
 use pgclinic_cluster::Cluster;
 use pgclinic_cluster::wal::{Recovery, StartKind};
@@ -15,7 +15,8 @@ use pgclinic_format::wal::Switch;
 
 use crate::position::Position;
 
-/// `SizeOfXLogLongPHD`: a record may begin behind the header of a page, and the one before it ended at the page's start.
+/// `SizeOfXLogLongPHD`: a record may begin behind the header of a page, and the one before it ended
+/// at the page's start.
 const WAL_PAGE_HEADER_BYTES: u64 = 40;
 /// `SizeOfXLogRecord`: no checkpoint record is shorter.
 const RECORD_BYTES: u64 = 24;
@@ -116,7 +117,8 @@ impl Way {
     }
 }
 
-/// Copies without a position count as those of one line: what cannot be told of them is told elsewhere.
+/// Copies without a position count as those of one line: what cannot be told of them is told
+/// elsewhere.
 pub(crate) fn kinship(a: Option<&Way>, b: Option<&Way>) -> Kinship {
     let (Some(a), Some(b)) = (a, b) else {
         return Kinship::Line;
@@ -158,7 +160,8 @@ fn along(legs: impl Iterator<Item = (Leg, Leg)>, a: &Way, b: &Way) -> Kinship {
     Kinship::Line
 }
 
-/// WAL that a copy received of its timeline behind the place where the other copy left it is not on its way.
+/// WAL that a copy received of its timeline behind the place where the other copy left it is not on
+/// its way.
 pub(crate) fn on_the_way(position: Position, own: &Way, other: &Way) -> Position {
     let left = other.left(position.timeline);
     match left.filter(|at| !own.is_no_later(position.end, *at)) {

@@ -9,8 +9,9 @@
 //! "Manifest-Checksum": "…"}
 //! ```
 //!
-//! The last line carries the SHA-256 of all lines before it. A name that is not UTF-8 is given as `Encoded-Path`, in hex.
-//! Truth: `src/common/parse_manifest.c`, `src/backend/backup/backup_manifest.c`.
+//! The last line carries the SHA-256 of all lines before it. A name that is not UTF-8 is given as
+//! `Encoded-Path`, in hex. Truth: `src/common/parse_manifest.c`,
+//! `src/backend/backup/backup_manifest.c`.
 
 use std::collections::BTreeMap;
 

@@ -58,7 +58,8 @@ pub struct Meta {
     pub fast_root: BlockNo,
     /// `btm_fastlevel`.
     pub fast_level: u32,
-    /// `btm_allequalimage`: equal keys look alike, so that they may share an entry. From version 4 on.
+    /// `btm_allequalimage`: equal keys look alike, so that they may share an entry. From version 4
+    /// on.
     pub all_equal_image: bool,
 }
 

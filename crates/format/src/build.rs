@@ -27,8 +27,8 @@ pub fn seal_page(page: &mut [u8], block: BlockNo) {
     put_u16(page, 8, sum);
 }
 
-/// The control file of a cluster of 18 with pages of this size, without data checksums, that was shut
-/// down in good order.
+/// The control file of a cluster of 18 with pages of this size, without data checksums, that was
+/// shut down in good order.
 pub fn sound_control_file(block_size: u32) -> Vec<u8> {
     let mut bytes = vec![0; control_file::FILE_BYTES];
     // Four chunks of a long value fill a page.

@@ -1,6 +1,7 @@
 //! Checksums of whole files, as a backup manifest names them.
 //!
-//! Truth: `src/common/checksum_helper.c`. CRC-32C is written in the order of the bytes in memory, so the lowest first.
+//! Truth: `src/common/checksum_helper.c`. CRC-32C is written in the order of the bytes in memory,
+//! so the lowest first.
 
 use std::fmt;
 

@@ -1,16 +1,17 @@
-//! The free space map: on each page a tree of bytes behind a standard page header, where every node holds the larger of
-//! its two children.
+//! The free space map: on each page a tree of bytes behind a standard page header, where every node
+//! holds the larger of its two children.
 //!
 //! ```text
 //! 24             28              28 + BLCKSZ / 2 - 1             BLCKSZ
 //! | fp_next_slot | upper nodes … | leaf nodes, one a block … |
 //! ```
 //!
-//! A byte stands for room in steps of a 256th of a block. The map is a hint: it is not written to the WAL, it lags
-//! behind the heap, and after a crash it may speak of blocks that are not there. Only the tree within a page has to be
-//! right, and the server mends it when it comes by.
+//! A byte stands for room in steps of a 256th of a block. The map is a hint: it is not written to
+//! the WAL, it lags behind the heap, and after a crash it may speak of blocks that are not there.
+//! Only the tree within a page has to be right, and the server mends it when it comes by.
 //!
-//! Truth: `src/include/storage/fsm_internals.h`, `src/backend/storage/freespace/{README,fsmpage.c}`.
+//! Truth: `src/include/storage/fsm_internals.h`,
+//! `src/backend/storage/freespace/{README,fsmpage.c}`.
 
 use crate::page::{HEADER_BYTES, Page};
 

@@ -55,8 +55,8 @@ impl FixedFront {
         }
     }
 
-    /// Columns of a row that may be passed over, and where the next value is looked for. `stored` columns stand in
-    /// the row.
+    /// Columns of a row that may be passed over, and where the next value is looked for. `stored`
+    /// columns stand in the row.
     #[inline]
     pub fn skip(&self, bitmap: Option<&[u8]>, stored: usize) -> (usize, usize) {
         if stored >= self.columns && self.bits.are_set(bitmap) {

@@ -138,7 +138,8 @@ impl<'a> GistPage<'a> {
     }
 }
 
-/// The row of every entry of a leaf page, with its line pointer number and whether it is marked dead.
+/// The row of every entry of a leaf page, with its line pointer number and whether it is marked
+/// dead.
 pub fn for_each_row(page: Page<'_>, each: &mut dyn FnMut(Tid, u16, bool)) {
     let Some(page) = GistPage::parse(page).filter(|page| page.is_leaf()) else {
         return;

@@ -1,4 +1,5 @@
-//! Pages of hash indexes: meta page, buckets, their overflow pages, and bitmaps of free overflow pages.
+//! Pages of hash indexes: meta page, buckets, their overflow pages, and bitmaps of free overflow
+//! pages.
 //!
 //! ```text
 //! block 0      1 … 2      3                    …
@@ -8,10 +9,12 @@
 //! entry            0    t_tid    6    t_info    8    hash code    12    padding    16
 //! ```
 //!
-//! Buckets are laid out in groups that double; each group (from the tenth on in four phases) is followed by
-//! the overflow pages that were made while it was the newest one. `hashm_spares` counts them.
+//! Buckets are laid out in groups that double; each group (from the tenth on in four phases) is
+//! followed by the overflow pages that were made while it was the newest one. `hashm_spares` counts
+//! them.
 //!
-//! Truth: `src/include/access/hash.h`, `src/backend/access/hash/{README,hashutil.c,hashovfl.c,hashpage.c}`.
+//! Truth: `src/include/access/hash.h`,
+//! `src/backend/access/hash/{README,hashutil.c,hashovfl.c,hashpage.c}`.
 
 use crate::bytes::{u16_at, u32_at, u64_at};
 use crate::line_pointer::LpFlags;
@@ -58,8 +61,8 @@ const GROUPS_WITH_ONE_PHASE: u32 = 10;
 /// The special space of a page.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Opaque {
-    /// `hasho_prevblkno`: the previous page of the bucket; in its first page the number of the last bucket
-    /// at its last split.
+    /// `hasho_prevblkno`: the previous page of the bucket; in its first page the number of the last
+    /// bucket at its last split.
     pub prev: BlockNo,
     /// `hasho_nextblkno`: the next page of the bucket, or [`INVALID_BLOCK`].
     pub next: BlockNo,

@@ -2,8 +2,8 @@
 //!
 //! The codes do not depend on the major: `pg_upgrade` keeps hash indexes as they are.
 //!
-//! Truth: `src/common/hashfn.c` (Bob Jenkins' lookup3), `src/backend/access/hash/hashfunc.c`, and the functions that
-//! `pg_amproc` names, in `src/backend/utils/adt/`.
+//! Truth: `src/common/hashfn.c` (Bob Jenkins' lookup3), `src/backend/access/hash/hashfunc.c`, and
+//! the functions that `pg_amproc` names, in `src/backend/utils/adt/`.
 
 use crate::bytes::{u16_at, u32_at, u64_at};
 use crate::types::Oid;
@@ -35,8 +35,8 @@ pub enum Hasher {
     Network,
 }
 
-/// How the operator class with this input type hashes; `enum_ops` has the input type `anyenum`. Nothing for arrays,
-/// ranges, records, jsonb and access lists.
+/// How the operator class with this input type hashes; `enum_ops` has the input type `anyenum`.
+/// Nothing for arrays, ranges, records, jsonb and access lists.
 pub fn hasher_of(input_type: Oid) -> Option<Hasher> {
     Some(match input_type {
         // text, bytea, uuid, macaddr, macaddr8, tid
@@ -57,8 +57,9 @@ pub fn hasher_of(input_type: Oid) -> Option<Hasher> {
     })
 }
 
-/// The code of a value: its bytes, for types of varying length without their header. Nothing where the bytes are too
-/// few, and for what minor releases or machines hash differently (NaN, `"char"` beyond ASCII).
+/// The code of a value: its bytes, for types of varying length without their header. Nothing where
+/// the bytes are too few, and for what minor releases or machines hash differently (NaN, `"char"`
+/// beyond ASCII).
 pub fn hash_value(hasher: Hasher, value: &[u8]) -> Option<u32> {
     match hasher {
         Hasher::Bytes => Some(hash_bytes(value)),

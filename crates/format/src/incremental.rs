@@ -1,13 +1,14 @@
-//! `INCREMENTAL.<file>`: the blocks of one segment that changed since an earlier backup (PostgreSQL 17 and later).
+//! `INCREMENTAL.<file>`: the blocks of one segment that changed since an earlier backup (PostgreSQL
+//! 17 and later).
 //!
 //! ```text
 //! magic u32 | blocks u32 | truncation_block_length u32 | block numbers u32 × blocks | zeros up to a block | blocks
 //! ```
 //!
-//! Without blocks nothing follows the head. Numbers count within the segment and ascend. The segment is at least
-//! `truncation_block_length` blocks long: what no later backup has of them, an earlier one has.
-//! Truth: `sendFile` in `src/backend/backup/basebackup.c`, `make_incremental_rfile` in
-//! `src/bin/pg_combinebackup/reconstruct.c`.
+//! Without blocks nothing follows the head. Numbers count within the segment and ascend. The
+//! segment is at least `truncation_block_length` blocks long: what no later backup has of them, an
+//! earlier one has. Truth: `sendFile` in `src/backend/backup/basebackup.c`,
+//! `make_incremental_rfile` in `src/bin/pg_combinebackup/reconstruct.c`.
 
 use std::fmt;
 

@@ -56,8 +56,8 @@ impl AccessMethod {
         })
     }
 
-    /// The access method of this function, as `pg_am.amhandler` has it: whatever an access method is called, its handler decides how
-    /// its pages look. Truth: `src/include/catalog/pg_proc.dat`.
+    /// The access method of this function, as `pg_am.amhandler` has it: whatever an access method
+    /// is called, its handler decides how its pages look. Truth: `src/include/catalog/pg_proc.dat`.
     pub fn from_handler(function: u32) -> Option<Self> {
         Some(match function {
             3 => AccessMethod::Heap,

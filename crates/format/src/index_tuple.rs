@@ -59,7 +59,8 @@ impl<'a> IndexTuple<'a> {
         u16_at(self.header, at).unwrap_or_default()
     }
 
-    /// The row, the child, or what else the access method keeps here. The block is stored as two halves.
+    /// The row, the child, or what else the access method keeps here. The block is stored as two
+    /// halves.
     #[inline]
     pub fn t_tid(self) -> Tid {
         Tid {
@@ -110,8 +111,8 @@ impl<'a> IndexTuple<'a> {
         self.bytes().get(self.data_offset()..).unwrap_or_default()
     }
 
-    /// The attributes, with ranges in [`IndexTuple::bytes`]. The caller gives as many columns as the
-    /// tuple stores: a pivot of a btree, or an inner key of GiST, has fewer than the index.
+    /// The attributes, with ranges in [`IndexTuple::bytes`]. The caller gives as many columns as
+    /// the tuple stores: a pivot of a btree, or an inner key of GiST, has fewer than the index.
     #[inline]
     pub fn attributes(self, columns: &'a [ColumnLayout]) -> Attributes<'a> {
         Attributes::walk(

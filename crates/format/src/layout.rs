@@ -1,6 +1,7 @@
 //! What differs between majors, one row each, chosen at run time.
 //!
-//! Truth: `src/include/catalog/{catversion,pg_control,pg_class,pg_attribute,pg_database,pg_type,pg_index}.h`,
+//! Truth:
+//! `src/include/catalog/{catversion,pg_control,pg_class,pg_attribute,pg_database,pg_type,pg_index}.h`,
 //! `src/include/access/xlog_internal.h`.
 
 use crate::attribute::ColumnLayout;
@@ -396,8 +397,8 @@ impl Layout {
         LAYOUTS.iter().find(|layout| layout.major == major)
     }
 
-    /// The columns of a catalog by its OID, of those that tables cannot be read without: a damaged `pg_attribute` must not make
-    /// them unknown.
+    /// The columns of a catalog by its OID, of those that tables cannot be read without: a damaged
+    /// `pg_attribute` must not make them unknown.
     pub fn catalog(&self, oid: u32) -> Option<&'static [CatalogColumn]> {
         Some(match oid {
             oid::PG_TYPE => self.pg_type,

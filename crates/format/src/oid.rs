@@ -1,4 +1,5 @@
-//! The numbers of catalogs, of their indexes and of the two tablespaces that every cluster has, under PostgreSQL's own names.
+//! The numbers of catalogs, of their indexes and of the two tablespaces that every cluster has,
+//! under PostgreSQL's own names.
 //!
 //! Truth: `CATALOG(…)` and `DECLARE_…INDEX` in `src/include/catalog/pg_*.h`.
 #![allow(missing_docs, reason = "the name is all there is to say")]

@@ -5,7 +5,8 @@
 //! | pd_lsn | sum | flg | low | upp | spe | s|v | prune  | line pointers → … ← items | special |
 //! ```
 //!
-//! Truth: `src/include/storage/bufpage.h`, `PageIsVerified` in `src/backend/storage/page/bufpage.c`.
+//! Truth: `src/include/storage/bufpage.h`, `PageIsVerified` in
+//! `src/backend/storage/page/bufpage.c`.
 
 use crate::bytes::{u16_at, u32_at};
 use crate::line_pointer::{LinePointer, LpFlags};
@@ -177,8 +178,8 @@ impl<'a> Page<'a> {
             .map(|(raw, number)| (number, LinePointer(u32::from_le_bytes(*raw))))
     }
 
-    /// Rows of a page whose `pd_lower` says that it holds none: the line pointers still stand after the header, up to the first
-    /// that names no tuple of the page. Nothing where there are none.
+    /// Rows of a page whose `pd_lower` says that it holds none: the line pointers still stand after
+    /// the header, up to the first that names no tuple of the page. Nothing where there are none.
     pub fn rows_despite_lower(self) -> Option<u64> {
         let (upper, special) = (usize::from(self.pd_upper()), usize::from(self.pd_special()));
         let array = self.bytes().get(HEADER_BYTES..upper)?;

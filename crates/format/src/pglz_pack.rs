@@ -1,8 +1,9 @@
 //! pglz as the server packs: the same bytes, so that a trial tells what a table would take.
 //!
-//! A match is looked for among the places of the last 4,094 bytes that begin with the same four bytes, the newest first, and the
-//! longest so far wins; what counts as good enough falls by a tenth with each place that is tried. Truth: `pglz_compress` in
-//! `src/common/pg_lzcompress.c` with `PGLZ_strategy_default`.
+//! A match is looked for among the places of the last 4,094 bytes that begin with the same four
+//! bytes, the newest first, and the longest so far wins; what counts as good enough falls by a
+//! tenth with each place that is tried. Truth: `pglz_compress` in `src/common/pg_lzcompress.c` with
+//! `PGLZ_strategy_default`.
 
 /// Shorter values are left alone.
 const INPUT_MIN: usize = 32;

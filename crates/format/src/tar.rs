@@ -1,11 +1,12 @@
-//! The headers of tar archives: ustar with the extensions of GNU tar and pax, as far as backups use them.
+//! The headers of tar archives: ustar with the extensions of GNU tar and pax, as far as backups use
+//! them.
 //!
 //! ```text
 //! 0 name 100 | 124 size 12 | 148 checksum 8 | 156 kind 1 | 157 link 100 | 257 "ustar" | 345 prefix 155 | 512
 //! ```
 //!
-//! Numbers are octal digits, or from bit 7 of their first byte on base 256. The checksum is the sum of all bytes with its
-//! own field as blanks. Truth: POSIX `pax`, `tar(5)`; `src/port/tar.c`.
+//! Numbers are octal digits, or from bit 7 of their first byte on base 256. The checksum is the sum
+//! of all bytes with its own field as blanks. Truth: POSIX `pax`, `tar(5)`; `src/port/tar.c`.
 
 mod sparse;
 

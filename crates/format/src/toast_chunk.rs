@@ -27,7 +27,8 @@ const BYTEA: ColumnLayout = ColumnLayout {
 /// `chunk_id oid`, `chunk_seq int4`, `chunk_data bytea`.
 pub const CHUNK_COLUMNS: [ColumnLayout; 3] = [INTEGER, INTEGER, BYTEA];
 
-/// A row of a TOAST relation whose three columns can be walked; what is null or makes no sense is `None`.
+/// A row of a TOAST relation whose three columns can be walked; what is null or makes no sense is
+/// `None`.
 #[derive(Clone, Debug)]
 pub struct ToastChunk<'a> {
     /// The value it belongs to.

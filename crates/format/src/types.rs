@@ -7,7 +7,8 @@ use serde::{Deserialize, Serialize};
 /// An object identifier; 0 is `InvalidOid`.
 pub type Oid = u32;
 
-/// `FirstNormalObjectId`: what a person makes has OIDs from here on; those below come with the server.
+/// `FirstNormalObjectId`: what a person makes has OIDs from here on; those below come with the
+/// server.
 pub const FIRST_NORMAL_OID: Oid = 16384;
 
 /// The number of a block in a whole fork, through all its segments.

@@ -1,8 +1,8 @@
 //! The server's 32-bit hash of a value, as hash indexes and bloom summaries use it.
 //!
-//! The bytes are all of a fixed-size value, or the payload of a varlena, unpacked.
-//! Truth: Bob Jenkins' lookup3 in `src/common/hashfn.c`, `src/backend/access/hash/hashfunc.c`, and the
-//! hash functions beside each type in `src/backend/utils/adt/`.
+//! The bytes are all of a fixed-size value, or the payload of a varlena, unpacked. Truth: Bob
+//! Jenkins' lookup3 in `src/common/hashfn.c`, `src/backend/access/hash/hashfunc.c`, and the hash
+//! functions beside each type in `src/backend/utils/adt/`.
 
 use crate::bytes::{u16_at, u32_at, u64_at};
 use crate::types::Oid;

@@ -75,7 +75,8 @@ impl Compressed<'_> {
 }
 
 /// What the bytes of one attribute say: without the header of a varlena, unpacked; without the zero
-/// that ends a C string; a value of fixed length as it is. Nothing where [`Varlena::unpacked`] has nothing.
+/// that ends a C string; a value of fixed length as it is. Nothing where [`Varlena::unpacked`] has
+/// nothing.
 pub fn payload(attlen: i16, bytes: &[u8], bytes_max: u32) -> Option<Cow<'_, [u8]>> {
     match attlen {
         -1 => parse(bytes).ok()?.0.unpacked(bytes_max),

@@ -1,6 +1,8 @@
-//! What one run has at hand: its cell, its server on its own data, cold and warm, and a folder for raw files.
+//! What one run has at hand: its cell, its server on its own data, cold and warm, and a folder for
+//! raw files.
 //!
-//! An experiment asks for a session and gets a running server; what it starts is stopped for it, whatever happens.
+//! An experiment asks for a session and gets a running server; what it starts is stopped for it,
+//! whatever happens.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -91,7 +93,8 @@ impl Bench<'_> {
         given.is_none_or(|given| given.target().is_on_this_machine())
     }
 
-    /// The run's folder for raw files; what lies there when the run ends is kept beside its results.
+    /// The run's folder for raw files; what lies there when the run ends is kept beside its
+    /// results.
     pub fn folder(&self) -> &Path {
         &self.folder
     }
@@ -106,8 +109,8 @@ impl Bench<'_> {
         self.site.check_interrupted()
     }
 
-    /// A setting that the server gets at its next start. A server that is not ours gives it to sessions where it can, and
-    /// else the run says that it was otherwise.
+    /// A setting that the server gets at its next start. A server that is not ours gives it to
+    /// sessions where it can, and else the run says that it was otherwise.
     pub fn set(&mut self, name: &str, value: &str) {
         let given = self.site.given.as_ref();
         if given.is_some_and(|given| !given.takes(name, value)) {
@@ -312,13 +315,15 @@ impl Bench<'_> {
         Ok(stopped?)
     }
 
-    /// Stops the server with a checkpoint and starts it again, with what [`Bench::set`] has changed.
+    /// Stops the server with a checkpoint and starts it again, with what [`Bench::set`] has
+    /// changed.
     pub fn restart(&mut self) -> Result<()> {
         self.stop(StopMode::Fast)?;
         self.server().map(|_| ())
     }
 
-    /// Restarts the server with none of its files in any cache of this machine; the answer proves it afterwards.
+    /// Restarts the server with none of its files in any cache of this machine; the answer proves
+    /// it afterwards.
     pub fn cold(&mut self) -> Result<ColdStart> {
         self.watching = None;
         self.stop(StopMode::Fast)?;
@@ -328,7 +333,8 @@ impl Bench<'_> {
         Ok(ColdStart::now(self.pgdata()))
     }
 
-    /// Reads relations, their indexes and long values into the server's buffers; gives the number of pages.
+    /// Reads relations, their indexes and long values into the server's buffers; gives the number
+    /// of pages.
     pub fn warm(&mut self, relations: &[&str]) -> Result<u64> {
         let mut session = self.connect()?;
         let pgdata = match &self.data {
@@ -341,7 +347,8 @@ impl Bench<'_> {
         Ok(warmth.pages)
     }
 
-    /// Ends the run's server. A shared base is stopped cleanly, a copy as it stands; a schema of this run alone is dropped.
+    /// Ends the run's server. A shared base is stopped cleanly, a copy as it stands; a schema of
+    /// this run alone is dropped.
     pub(crate) fn finish(&mut self) -> Result<()> {
         self.watched();
         let ended = self.end();

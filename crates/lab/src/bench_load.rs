@@ -1,4 +1,5 @@
-//! A load in a run: by the chosen driver, with samplers beside it, its raw figures kept in the run's folder.
+//! A load in a run: by the chosen driver, with samplers beside it, its raw figures kept in the
+//! run's folder.
 
 use std::sync::Mutex;
 
@@ -42,8 +43,9 @@ pub(crate) fn script(text: &str, given: &[(&str, i64)]) -> Script {
 }
 
 impl Bench<'_> {
-    /// Runs a load on the database `postgres` and watches its window, also with the samplers of these names. A window
-    /// without clients is empty; one in which every round failed is a failed run.
+    /// Runs a load on the database `postgres` and watches its window, also with the samplers of
+    /// these names. A window without clients is empty; one in which every round failed is a failed
+    /// run.
     pub fn load(&mut self, load: &Load, more: &[&str]) -> Result<Loaded> {
         self.load_with(load, &[], more)
     }
@@ -115,7 +117,8 @@ impl Bench<'_> {
     }
 }
 
-/// A window without clients has no result, and one in which nothing succeeded is a failure, not a rate of 0.
+/// A window without clients has no result, and one in which nothing succeeded is a failure, not a
+/// rate of 0.
 fn whole(result: LoadResult) -> Result<load::Measured> {
     match result {
         LoadResult::Empty { why } => Err(Error::Empty(why)),

@@ -1,4 +1,5 @@
-//! A server on fewer processors than the machine has, as `taskset` would start it: clients keep all of them.
+//! A server on fewer processors than the machine has, as `taskset` would start it: clients keep all
+//! of them.
 
 use rustix::process::Pid;
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
@@ -23,8 +24,8 @@ fn allowed() -> Vec<usize> {
 }
 
 impl Bench<'_> {
-    /// The server, which must not run yet, keeps to so many processors. A server that is not ours stays as it is, and the run
-    /// says so.
+    /// The server, which must not run yet, keeps to so many processors. A server that is not ours
+    /// stays as it is, and the run says so.
     pub fn set_processors(&mut self, count: u32) {
         if self.site.given.is_some() {
             self.overlap("the server at the URL ran on all its processors");
@@ -33,7 +34,8 @@ impl Bench<'_> {
         self.processors = Some(count);
     }
 
-    /// Bounds a server that has just come up; processes that it starts later are born into the same bounds.
+    /// Bounds a server that has just come up; processes that it starts later are born into the same
+    /// bounds.
     pub(crate) fn bound(&mut self, postmaster: u32) -> Result<()> {
         let Some(count) = self.processors else {
             return Ok(());

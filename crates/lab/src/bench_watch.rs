@@ -1,6 +1,6 @@
-//! What goes on beside a run. Checkpoints, autovacuum and stolen processor time are watched in every run: over the window
-//! that the experiment names, else for as long as its server is up. `watched.json` in the run's folder holds all that was
-//! seen, and what watching cost.
+//! What goes on beside a run. Checkpoints, autovacuum and stolen processor time are watched in
+//! every run: over the window that the experiment names, else for as long as its server is up.
+//! `watched.json` in the run's folder holds all that was seen, and what watching cost.
 
 use crate::bench::Bench;
 use crate::error::{Error, Result};
@@ -20,7 +20,8 @@ pub(crate) fn samplers(more: &[&str]) -> Result<Vec<&'static dyn Sampler>> {
 }
 
 impl Bench<'_> {
-    /// Watches from here on, with these samplers too. What was seen until now belongs to the preparations and is forgotten.
+    /// Watches from here on, with these samplers too. What was seen until now belongs to the
+    /// preparations and is forgotten.
     pub fn watch(&mut self, more: &[&str]) -> Result<()> {
         let samplers = samplers(more)?;
         self.watching = None;

@@ -1,4 +1,5 @@
-//! The words that everything in the laboratory is said with: what is compared, where, and what came of one run.
+//! The words that everything in the laboratory is said with: what is compared, where, and what came
+//! of one run.
 //!
 //! ```text
 //! Arm      what is compared          pglz, lz4, external

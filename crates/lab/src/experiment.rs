@@ -1,7 +1,7 @@
 //! One experiment: the question, what is compared, what it costs, and how one run is made.
 //!
-//! An experiment is a file in `experiments/` and a line in its register. The plan, the order of runs, servers,
-//! journal, statistics and report are the same for all and live elsewhere:
+//! An experiment is a file in `experiments/` and a line in its register. The plan, the order of
+//! runs, servers, journal, statistics and report are the same for all and live elsewhere:
 //!
 //! ```text
 //! matrix(scale) ─► plan ─► for each cell: base ─► copy ─► server ─► run(bench) ─► RunResult
@@ -76,15 +76,16 @@ pub enum Use {
     Shared,
 }
 
-/// What a cell's cluster holds before its run. Cells of one server version with equal `initdb` arguments, equal names and
-/// equal settings share one base.
+/// What a cell's cluster holds before its run. Cells of one server version with equal `initdb`
+/// arguments, equal names and equal settings share one base.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Base {
     /// Given to [`Experiment::fill`].
     pub name: String,
     /// Whether runs write.
     pub used_as: Use,
-    /// Settings that are in force while it is filled; none where what lies there afterwards does not depend on them.
+    /// Settings that are in force while it is filled; none where what lies there afterwards does
+    /// not depend on them.
     pub settings: BTreeMap<String, String>,
 }
 
@@ -161,20 +162,22 @@ pub trait Experiment: Sync {
     /// The question, as one sentence that ends in a question mark.
     fn question(&self) -> &str;
 
-    /// The manual: what it does, what to watch out for, where the published figures come from. Paragraphs of text.
+    /// The manual: what it does, what to watch out for, where the published figures come from.
+    /// Paragraphs of text.
     fn explain(&self) -> &str;
 
     /// Arms, axes and blocks at this scale.
     fn matrix(&self, scale: Scale) -> Matrix;
 
-    /// Whether this arm is run at this point: a matrix may have holes where a combination asks nothing that others do not
-    /// answer, or costs more than it tells.
+    /// Whether this arm is run at this point: a matrix may have holes where a combination asks
+    /// nothing that others do not answer, or costs more than it tells.
     fn asks(&self, arm: &Arm, point: &Point, scale: Scale) -> bool {
         let _ = (arm, point, scale);
         true
     }
 
-    /// Arms made from folders that the person has prepared; `None` when folders are not what is compared.
+    /// Arms made from folders that the person has prepared; `None` when folders are not what is
+    /// compared.
     fn arms_in(&self, folders: &[PreparedFolder]) -> Option<Vec<Arm>> {
         let _ = folders;
         None
@@ -183,7 +186,8 @@ pub trait Experiment: Sync {
     /// What is read off each run; the first decides.
     fn metrics(&self) -> Vec<Metric>;
 
-    /// What a server must be able to do for this cell; a missing one is a skipped cell with its reason.
+    /// What a server must be able to do for this cell; a missing one is a skipped cell with its
+    /// reason.
     fn needs(&self, cell: &Cell, arm: &Arm) -> Vec<Need> {
         let _ = (cell, arm);
         Vec::new()
@@ -216,8 +220,8 @@ pub trait Experiment: Sync {
     /// What to do when this arm turns out best: the setting or the statement to apply.
     fn advice(&self, arm: &Arm) -> String;
 
-    /// What is decided on, the most important first: every arm against the first by the first metric, where the load is
-    /// highest, unless the experiment knows better.
+    /// What is decided on, the most important first: every arm against the first by the first
+    /// metric, where the load is highest, unless the experiment knows better.
     fn comparisons(&self, matrix: &Matrix) -> Vec<Comparison> {
         let advice = |arm: &Arm| self.advice(arm);
         let metrics = self.metrics();
@@ -226,7 +230,8 @@ pub trait Experiment: Sync {
         })
     }
 
-    /// Cards that hold no arm against another, such as whether every answer was right. They come first.
+    /// Cards that hold no arm against another, such as whether every answer was right. They come
+    /// first.
     fn verdicts(&self, results: &[RunResult]) -> Vec<DecisionCard> {
         let _ = results;
         Vec::new()
@@ -266,7 +271,8 @@ pub trait Experiment: Sync {
         Ok(Vec::new())
     }
 
-    /// Whether it may run on a server that is there already; one that says so asks its bench for sessions and loads only.
+    /// Whether it may run on a server that is there already; one that says so asks its bench for
+    /// sessions and loads only.
     fn by_url(&self) -> ByUrl {
         ByUrl::Never("it sets up, restarts or looks into the files of its server")
     }

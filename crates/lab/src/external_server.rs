@@ -1,12 +1,13 @@
-//! Runs on a server that is already there, given by its URL: in schemas of our own, nothing restarted.
+//! Runs on a server that is already there, given by its URL: in schemas of our own, nothing
+//! restarted.
 //!
 //! ```text
 //! --url ─► may this experiment? (ByUrl) ─► one laboratory a database (advisory lock) ─► schema pgclinic_lab_N for each base
 //!                                                                                        └ dropped at the end, or at the next start
 //! ```
 //!
-//! A setting that only a restart could change skips the run; other things that an experiment would like to have quiet
-//! are noted as overlaps.
+//! A setting that only a restart could change skips the run; other things that an experiment would
+//! like to have quiet are noted as overlaps.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -159,7 +160,8 @@ impl ExternalServer {
         Ok(pgclinic_model::whole(free))
     }
 
-    /// Why this arm at this point cannot be had here: its version, its `initdb`, or settings that ask for a restart.
+    /// Why this arm at this point cannot be had here: its version, its `initdb`, or settings that
+    /// ask for a restart.
     pub(crate) fn missing(&self, arm: &Arm, wanted: &BTreeMap<String, String>) -> Option<String> {
         if !arm.initdb.is_empty() {
             let arguments = arm.initdb.join(" ");
@@ -256,7 +258,8 @@ impl ExternalServer {
         Ok(())
     }
 
-    /// Notes where extensions are, and puts those that are missing into a schema of ours, as far as the role may.
+    /// Notes where extensions are, and puts those that are missing into a schema of ours, as far as
+    /// the role may.
     fn find_extensions(&mut self) -> Result<()> {
         const WHERE: &str = "SELECT DISTINCT quote_ident(nspname) FROM pg_extension e JOIN pg_namespace n ON n.oid = extnamespace \
                              WHERE extname IN ('pg_prewarm', 'pgstattuple')";

@@ -13,7 +13,8 @@
 //! environment/   machine and server as facts            user_experiment/  experiments out of a person's own file
 //! ```
 //!
-//! A result counts when its folder is whole; whatever is killed leaves at most one run undone, and no server.
+//! A result counts when its folder is whole; whatever is killed leaves at most one run undone, and
+//! no server.
 #![forbid(unsafe_code)]
 
 pub mod analysis;

@@ -134,8 +134,8 @@ impl Need {
         Some(words + &self.elsewhere(installation, arm))
     }
 
-    /// Where else on this machine it is, as the end of a sentence; nothing when it is nowhere. An arm that asks for a minor
-    /// takes no other.
+    /// Where else on this machine it is, as the end of a sentence; nothing when it is nowhere. An
+    /// arm that asks for a minor takes no other.
     fn elsewhere(&self, installation: &Installation, arm: &Arm) -> String {
         let has = |other: &Installation| match self {
             Self::SettingValue { name, value } => other.accepts(name, value),

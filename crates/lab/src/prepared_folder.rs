@@ -1,4 +1,5 @@
-//! A folder that a person has prepared and maybe named: a file system, mounted with the options to be compared.
+//! A folder that a person has prepared and maybe named: a file system, mounted with the options to
+//! be compared.
 
 use std::path::PathBuf;
 

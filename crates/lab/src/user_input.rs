@@ -1,5 +1,6 @@
-//! What a person brings to an experiment: the shape of a table of theirs, statements of their own, or a table of traffic.
-//! It is part of the plan, so that a folder can be resumed without the table and without the file.
+//! What a person brings to an experiment: the shape of a table of theirs, statements of their own,
+//! or a table of traffic. It is part of the plan, so that a folder can be resumed without the table
+//! and without the file.
 
 use serde::{Deserialize, Serialize};
 

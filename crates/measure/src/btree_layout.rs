@@ -1,4 +1,5 @@
-//! What `pgstatindex` and `bt_multi_page_stats` say of a btree: levels, density, fragmentation, items.
+//! What `pgstatindex` and `bt_multi_page_stats` say of a btree: levels, density, fragmentation,
+//! items.
 //!
 //! Truth: `pgstatindex_impl` in `contrib/pgstattuple/pgstatindex.c`, `GetBTPageStatistics` in
 //! `contrib/pageinspect/btreefuncs.c`.

@@ -1,6 +1,8 @@
-//! How well a btree is packed: what deduplication saves, what REINDEX would make of it, where it was split.
+//! How well a btree is packed: what deduplication saves, what REINDEX would make of it, where it
+//! was split.
 //!
-//! Truth: `_bt_load` and `_bt_buildadd` in `src/backend/access/nbtree/nbtsort.c`, `_bt_dedup_pass` in `nbtdedup.c`.
+//! Truth: `_bt_load` and `_bt_buildadd` in `src/backend/access/nbtree/nbtsort.c`, `_bt_dedup_pass`
+//! in `nbtdedup.c`.
 
 use pgclinic_cluster::ForkContext;
 use pgclinic_format::btree::{BtreeTuple, Meta};
@@ -128,8 +130,8 @@ pub(super) fn built_pages(items: Items, block: u64) -> u64 {
     pages
 }
 
-/// A page is closed when its free space has fallen below its share of the block; its last tuple then begins the next page,
-/// and a high key stands in its place.
+/// A page is closed when its free space has fallen below its share of the block; its last tuple
+/// then begins the next page, and a high key stands in its place.
 fn pages_of(count: u64, bytes: u64, free_percent: u64, block: u64) -> u64 {
     let room =
         block.saturating_sub(HEADER_BYTES as u64 + 16 + 2 * POINTER + block * free_percent / 100);
@@ -262,7 +264,8 @@ mod tests {
             count: 1_000_000,
             bytes: bytes * 1_000_000,
         };
-        // CREATE INDEX over a million rows: uuid (3,832 leaves, 20 inner pages), bigint (2,733 and 11).
+        // CREATE INDEX over a million rows: uuid (3,832 leaves, 20 inner pages), bigint (2,733 and
+        // 11).
         assert_eq!(built_pages(million(24), 8192), 1 + 3832 + 20);
         assert_eq!(built_pages(million(16), 8192), 1 + 2733 + 11);
         assert_eq!(built_pages(Items { count: 0, bytes: 0 }, 8192), 1);

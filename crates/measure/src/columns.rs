@@ -1,4 +1,5 @@
-//! The columns of a table that are measured: each row is walked once, and every value told to the measures of its column.
+//! The columns of a table that are measured: each row is walked once, and every value told to the
+//! measures of its column.
 
 use pgclinic_cluster::{Catalog, ForkContext, RelKind};
 use pgclinic_format::front_bits::FixedFront;
@@ -172,8 +173,8 @@ impl RowWalk<'_> {
         }
     }
 
-    /// As far as values stand as they are, or are null. Gives how many columns were seen: all that are wanted, or those
-    /// before one that has to be looked at closely.
+    /// As far as values stand as they are, or are null. Gives how many columns were seen: all that
+    /// are wanted, or those before one that has to be looked at closely.
     fn short_walk(&mut self, row: PlacedRow<'_>, stored: usize) -> usize {
         let (bytes, nulls) = (row.tuple.bytes(), row.tuple.null_bitmap());
         let wanted = &self.columns.wanted;
@@ -241,7 +242,8 @@ fn is_null(bitmap: &[u8], index: usize) -> bool {
 struct Book<'w> {
     at: ColumnAt<'w>,
     sums: ColumnSums,
-    /// Values of a short header that are as they are, by their bytes: told to the measures at the end.
+    /// Values of a short header that are as they are, by their bytes: told to the measures at the
+    /// end.
     short: [u64; SHORT],
     picked: Option<Picked>,
 }

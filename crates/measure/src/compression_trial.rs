@@ -1,7 +1,8 @@
-//! A trial on real values: what pglz and lz4 make of them, at what cost, and how many of them would stay in their rows.
+//! A trial on real values: what pglz and lz4 make of them, at what cost, and how many of them would
+//! stay in their rows.
 //!
-//! Values are picked by a number that follows from their row's place, the same in every run. Truth of what stays in a row:
-//! `heap_toast_insert_or_update` in `src/backend/access/heap/heaptoast.c`.
+//! Values are picked by a number that follows from their row's place, the same in every run. Truth
+//! of what stays in a row: `heap_toast_insert_or_update` in `src/backend/access/heap/heaptoast.c`.
 
 use std::collections::BTreeMap;
 use std::time::Duration;

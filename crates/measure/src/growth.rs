@@ -7,7 +7,8 @@ use pgclinic_model::document::{
     Counters, Growth, LimitAhead, MeasureDocument, MeasuredRelation, RelationGrowth,
 };
 
-/// Transactions that may lie between the oldest that is not frozen and the next: the server stops 3 million before the end.
+/// Transactions that may lie between the oldest that is not frozen and the next: the server stops 3
+/// million before the end.
 const XIDS: u64 = (1 << 31) - 3_000_000;
 /// The same of multixacts.
 const MULTIXACTS: u64 = (1 << 31) - 3_000_000;

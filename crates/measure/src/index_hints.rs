@@ -66,7 +66,8 @@ fn stands_in(other: (&Relation, &Index), own: (&Relation, &Index)) -> Option<&'s
     theirs.starts_with(&ours).then_some(())?;
     let is_same = theirs.len() == ours.len() && other.1.keys.len() == own.1.keys.len();
     if !is_same {
-        // What keeps rows apart is not needless, and neither are columns that queries read from the index alone.
+        // What keeps rows apart is not needless, and neither are columns that queries read from the
+        // index alone.
         let is_needed = own.1.unique || own.1.keys.len() > ours.len();
         return (!is_needed).then_some("prefix-index");
     }

@@ -96,7 +96,8 @@ impl<'a> Job<'a> {
         self.fork.blocks > PLACES_BLOCKS_MAX || self.has_lost_places()
     }
 
-    /// The server has removed or truncated the file since it was listed: its figures would be of a part of it.
+    /// The server has removed or truncated the file since it was listed: its figures would be of a
+    /// part of it.
     pub(super) fn is_moved(&self) -> bool {
         self.gathered.is_moved
     }
@@ -215,5 +216,6 @@ fn wants_places(fork: &ForkContext<'_>) -> bool {
     wanted && (fork.method == Some(AccessMethod::Btree) || fork.blocks <= PLACES_BLOCKS_MAX)
 }
 
-/// Larger tables are taken as they lie: a row's place is that of the line pointer that its index names.
+/// Larger tables are taken as they lie: a row's place is that of the line pointer that its index
+/// names.
 const PLACES_BLOCKS_MAX: u64 = 65_536;

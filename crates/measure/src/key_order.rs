@@ -1,7 +1,9 @@
-//! Whether rows stand in the order of an index: what a range scan costs, and what another kind of key would.
+//! Whether rows stand in the order of an index: what a range scan costs, and what another kind of
+//! key would.
 //!
-//! The correlation is that of `pg_stats` (`compute_scalar_stats` in `src/backend/commands/analyze.c`), over all rows instead
-//! of a sample: between a row's rank by key and its rank in the table, ties by the place in the table.
+//! The correlation is that of `pg_stats` (`compute_scalar_stats` in
+//! `src/backend/commands/analyze.c`), over all rows instead of a sample: between a row's rank by
+//! key and its rank in the table, ties by the place in the table.
 
 use pgclinic_cluster::ForkContext;
 use pgclinic_format::btree::BtreePage;
@@ -304,7 +306,8 @@ impl Forecast {
         Forecast::of(pgclinic_model::whole(pages))
     }
 
-    /// Every page but the meta page and the first leaf came about by a split, or as a root above one.
+    /// Every page but the meta page and the first leaf came about by a split, or as a root above
+    /// one.
     fn of(pages: u64) -> Forecast {
         Forecast {
             bytes: pages * 8192,

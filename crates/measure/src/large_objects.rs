@@ -1,7 +1,8 @@
-//! Large objects: how many and how large, whose, whether any column refers to them, and what they cost `pg_dump`.
+//! Large objects: how many and how large, whose, whether any column refers to them, and what they
+//! cost `pg_dump`.
 //!
-//! Truth: `getLOs` and `dumpLOs` in `src/bin/pg_dump/pg_dump.c`, `_StartLO` in `pg_backup_directory.c`; who is an orphan is
-//! what `contrib/vacuumlo` says.
+//! Truth: `getLOs` and `dumpLOs` in `src/bin/pg_dump/pg_dump.c`, `_StartLO` in
+//! `pg_backup_directory.c`; who is an orphan is what `contrib/vacuumlo` says.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -48,11 +49,13 @@ pub(super) const FIGURES: &[FigureKind] = &[
 ];
 
 const OID_TYPE: Oid = 26;
-/// Since 17 so many objects of one owner with equal rights are one entry (`MAX_BLOBS_PER_ARCHIVE_ENTRY`).
+/// Since 17 so many objects of one owner with equal rights are one entry
+/// (`MAX_BLOBS_PER_ARCHIVE_ENTRY`).
 const PER_ENTRY: u64 = 1000;
 /// An entry of one object in `toc.dat`, measured with a million of them.
 const ENTRY_BYTES: u64 = 185;
-/// An object's share of an entry of many: its number and a line break, and of the entry's own bytes.
+/// An object's share of an entry of many: its number and a line break, and of the entry's own
+/// bytes.
 const LISTED_BYTES: u64 = 7;
 
 /// What is known of an object.

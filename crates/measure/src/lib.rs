@@ -1,7 +1,9 @@
-//! How much of what stands where: the register of measures. Each is one file here and one line below.
+//! How much of what stands where: the register of measures. Each is one file here and one line
+//! below.
 //!
-//! A measure sees the pages of a relation in any order and on any thread, adds up, and makes figures
-//! of the sums. Where PostgreSQL's own extensions give the same quantity, name and value are theirs.
+//! A measure sees the pages of a relation in any order and on any thread, adds up, and makes
+//! figures of the sums. Where PostgreSQL's own extensions give the same quantity, name and value
+//! are theirs.
 
 #[macro_use]
 mod sums;

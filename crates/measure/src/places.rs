@@ -1,4 +1,5 @@
-//! Where the rows that index entries lead to stand: for each root of a chain of versions, the live one.
+//! Where the rows that index entries lead to stand: for each root of a chain of versions, the live
+//! one.
 
 use std::collections::BTreeMap;
 

@@ -1,6 +1,8 @@
-//! How old the rows of a table are, in transactions and multixacts, by page: what an anti-wraparound VACUUM will rewrite.
+//! How old the rows of a table are, in transactions and multixacts, by page: what an
+//! anti-wraparound VACUUM will rewrite.
 //!
-//! Truth: `heap_tuple_should_freeze` in `src/backend/access/heap/heapam.c`; the age is that of `age()` and `mxid_age()`.
+//! Truth: `heap_tuple_should_freeze` in `src/backend/access/heap/heapam.c`; the age is that of
+//! `age()` and `mxid_age()`.
 
 use pgclinic_cluster::ForkContext;
 use pgclinic_format::heap_tuple::{HEAP_XMAX_INVALID, HEAP_XMAX_IS_MULTI, HEAP_XMIN_INVALID};

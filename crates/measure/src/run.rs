@@ -45,7 +45,8 @@ pub struct MeasureOptions {
     pub trial_clock: Option<fn() -> std::time::Duration>,
 }
 
-/// Measures a cluster, also one whose server is at work. `elapsed_s` is left at 0: the clock is the caller's.
+/// Measures a cluster, also one whose server is at work. `elapsed_s` is left at 0: the clock is the
+/// caller's.
 pub fn measure_cluster(
     cluster: &Cluster,
     options: &MeasureOptions,
@@ -239,8 +240,8 @@ fn measure_database(
     document.relations.append(&mut measured);
 }
 
-/// Relations of which nothing can be measured: their file is not there, or is none that can be read. What recovery makes or
-/// removes proves nothing.
+/// Relations of which nothing can be measured: their file is not there, or is none that can be
+/// read. What recovery makes or removes proves nothing.
 fn tell_missing(view: &DatabaseContext<'_>, options: &MeasureOptions, coverage: &mut Coverage) {
     let Some(inventory) = Inventory::comparable(view) else {
         return;
@@ -393,8 +394,8 @@ fn key_section(job: &Job<'_>, jobs: &[Job<'_>], memory_bytes: u64) -> Option<Sec
     let rows = table.and_then(Job::places);
     let columns = relation.layouts.as_deref().unwrap_or_default();
     let forecast = index.unique && matches!(columns, [only] if matches!(only.attlen, 8 | 16));
-    // Of a table that is too large for its rows to be kept, or for --memory, dead ones count too; of one that was not
-    // asked for, nothing is told.
+    // Of a table that is too large for its rows to be kept, or for --memory, dead ones count too;
+    // of one that was not asked for, nothing is told.
     (rows.is_some() || table.is_some_and(Job::is_too_large)).then_some(())?;
     let order = KeyOrder {
         own,

@@ -1,8 +1,9 @@
 //! A cluster whose server is at work: figures as the files have them when they are read.
 //!
-//! Names, columns and what became of transactions are those of the end of the WAL; pages come as the files have them. A relation
-//! that is removed, rewritten or cut before all of it was read is measured anew by a newer look, together with its indexes and
-//! its long values, or told as dropped.
+//! Names, columns and what became of transactions are those of the end of the WAL; pages come as
+//! the files have them. A relation that is removed, rewritten or cut before all of it was read is
+//! measured anew by a newer look, together with its indexes and its long values, or told as
+//! dropped.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::convert::Infallible;
@@ -77,7 +78,8 @@ impl Moved {
     }
 }
 
-/// The table that an index, a TOAST relation or its index belongs to; any other relation stands for itself.
+/// The table that an index, a TOAST relation or its index belongs to; any other relation stands for
+/// itself.
 fn table_of(catalog: &Catalog, relation: &Relation) -> Oid {
     let of_index = relation.index.as_ref().map(|index| index.table);
     let table = of_index.unwrap_or(relation.oid);

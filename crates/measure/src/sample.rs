@@ -1,8 +1,9 @@
 //! Which pages of a large relation a sample takes, and how far what they say can be trusted.
 //!
-//! A relation is cut into strata of as many groups of neighbouring pages as the share asks for; of each stratum one group is
-//! taken, by a number that follows from the file's. Intervals come from a jackknife: the groups are dealt to ten parts, every
-//! figure is computed again without each part, and the spread of the ten is the spread of the figure.
+//! A relation is cut into strata of as many groups of neighbouring pages as the share asks for; of
+//! each stratum one group is taken, by a number that follows from the file's. Intervals come from a
+//! jackknife: the groups are dealt to ten parts, every figure is computed again without each part,
+//! and the spread of the ten is the spread of the figure.
 
 use std::ops::Range;
 
@@ -46,7 +47,8 @@ pub(super) fn mixed(number: u64) -> u64 {
     mixed ^ mixed >> 31
 }
 
-/// Where each figure lies, from the figures without each part. `unread` is the share of pages that were not read.
+/// Where each figure lies, from the figures without each part. `unread` is the share of pages that
+/// were not read.
 pub(super) fn interval(whole: f64, without: &[f64], unread: f64) -> [f64; 2] {
     let count = without.len() as f64;
     let mean = without.iter().sum::<f64>() / count;

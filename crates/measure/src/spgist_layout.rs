@@ -1,4 +1,5 @@
-//! What the pages and tuples of an SP-GiST index are used for; the figures that its own VACUUM looks at.
+//! What the pages and tuples of an SP-GiST index are used for; the figures that its own VACUUM
+//! looks at.
 
 use pgclinic_cluster::ForkContext;
 use pgclinic_format::index_page::AccessMethod;

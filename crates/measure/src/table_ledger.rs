@@ -1,4 +1,5 @@
-//! Where every byte of a table goes: a ledger that adds up to the file, and what cleaning gives back.
+//! Where every byte of a table goes: a ledger that adds up to the file, and what cleaning gives
+//! back.
 
 use pgclinic_cluster::ForkContext;
 use pgclinic_format::page::HEADER_BYTES;

@@ -1,6 +1,8 @@
-//! How the long values of a column are kept: in the row or outside, packed by which method, and what that saves.
+//! How the long values of a column are kept: in the row or outside, packed by which method, and
+//! what that saves.
 //!
-//! Truth: `heap_toast_insert_or_update` in `src/backend/access/heap/heaptoast.c`, `pg_column_compression` in `varlena.c`.
+//! Truth: `heap_toast_insert_or_update` in `src/backend/access/heap/heaptoast.c`,
+//! `pg_column_compression` in `varlena.c`.
 
 use pgclinic_cluster::{Cluster, quoted};
 use pgclinic_model::document::Figure;
@@ -29,7 +31,8 @@ sums! {
     }
 }
 
-/// What a row may be long before values are packed or moved out: `TOAST_TUPLE_TARGET` of 8 kB pages.
+/// What a row may be long before values are packed or moved out: `TOAST_TUPLE_TARGET` of 8 kB
+/// pages.
 const TARGET: u64 = 2032;
 /// Bytes of a chunk beside its data: line pointer, row header, two numbers, varlena header.
 const CHUNK_OVERHEAD: u64 = 4 + 24 + 4 + 4 + 4;

@@ -1,16 +1,19 @@
 //! Names of the files in a destination: `<database>/<schema>.<table>.<extension>`.
 //!
-//! In each part every byte outside `A-Za-z0-9_-` is percent-encoded. Names that are equal but for case, which some disks
-//! cannot tell apart, get `~<oid>`, and so do names that no disk takes because of their length, after they were cut.
+//! In each part every byte outside `A-Za-z0-9_-` is percent-encoded. Names that are equal but for
+//! case, which some disks cannot tell apart, get `~<oid>`, and so do names that no disk takes
+//! because of their length, after they were cut.
 
 use std::collections::HashMap;
 
 use pgclinic_format::Oid;
 
-/// The longest name that file systems take, with room for an extension and the suffix of a file that is not whole.
+/// The longest name that file systems take, with room for an extension and the suffix of a file
+/// that is not whole.
 const NAME_BYTES_MAX: usize = 255 - 32;
 
-/// What is left of the names of a table and of a thing of it, where the name of a file beside the table's must be cut.
+/// What is left of the names of a table and of a thing of it, where the name of a file beside the
+/// table's must be cut.
 const TABLE_BYTES: usize = 110;
 const THING_BYTES: usize = 40;
 
@@ -75,8 +78,9 @@ fn numbered(name: &str, bytes_max: usize, number: u32) -> String {
     name + &number
 }
 
-/// The name of a file beside that of a table: `<table>.<what>.<thing>`, of the table's own name without extension and the
-/// encoded name of a thing of it. Where that is longer than a disk takes, both are cut and carry their numbers.
+/// The name of a file beside that of a table: `<table>.<what>.<thing>`, of the table's own name
+/// without extension and the encoded name of a thing of it. Where that is longer than a disk takes,
+/// both are cut and carry their numbers.
 pub(crate) fn beside(
     (table, table_number): (&str, u32),
     what: &str,

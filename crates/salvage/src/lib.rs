@@ -1,7 +1,9 @@
-//! Rows out of pages: what a table holds, read from its files alone, and written where a person can use it.
+//! Rows out of pages: what a table holds, read from its files alone, and written where a person can
+//! use it.
 //!
-//! `shape` says what a table looks like, `visible` which of its row versions count, `values` finds and unpacks what a row
-//! holds, `forms` write it, and `salvage` does all of it for a cluster, with an account.
+//! `shape` says what a table looks like, `visible` which of its row versions count, `values` finds
+//! and unpacks what a row holds, `forms` write it, and `salvage` does all of it for a cluster, with
+//! an account.
 #![forbid(unsafe_code)]
 
 mod carve;

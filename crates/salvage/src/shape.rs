@@ -46,7 +46,8 @@ pub struct Column {
     pub origin: Origin,
     /// Their type.
     pub ty: Arc<TypeInfo>,
-    /// The type that the catalogs give, where values of it, or parts of them, are written as their stored bytes.
+    /// The type that the catalogs give, where values of it, or parts of them, are written as their
+    /// stored bytes.
     pub bytes_of: Option<Arc<TypeInfo>>,
     /// What the type is bound to, as `atttypmod`; -1 for nothing.
     pub typmod: i32,
@@ -302,7 +303,8 @@ pub(crate) fn database_name(catalog: &Catalog) -> String {
     name.unwrap_or_else(|| catalog.database.to_string())
 }
 
-/// The main forks of a database, as they lie on disk: also those with a segment missing in the middle.
+/// The main forks of a database, as they lie on disk: also those with a segment missing in the
+/// middle.
 pub struct MainForks {
     homes: Vec<DatabaseDirectory>,
     /// The folder of this major in a tablespace.
@@ -355,7 +357,8 @@ impl MainForks {
         })
     }
 
-    /// Why the files of a relation cannot be seen, though they may be there; nothing where they are, and where they are missing for sure.
+    /// Why the files of a relation cannot be seen, though they may be there; nothing where they
+    /// are, and where they are missing for sure.
     pub(crate) fn unseen(&self, relation: &Relation) -> Option<String> {
         let key = (relation.tablespace, relation.filenode);
         if let Some(files) = self.forks.get(&key) {
@@ -415,7 +418,8 @@ fn system_columns() -> [Column; 4] {
     ]
 }
 
-/// The type as which a column is written, and its own where that is another: what is not known here is given as its bytes.
+/// The type as which a column is written, and its own where that is another: what is not known here
+/// is given as its bytes.
 fn type_of(
     catalog: &Catalog,
     column: &pgclinic_cluster::Column,

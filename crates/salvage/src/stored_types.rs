@@ -1,6 +1,7 @@
-//! Values of types whose text is not known here (base types in C that an extension or a user made), on their way into a
-//! server: their stored bytes, read there by a type of the load's own that is laid out like `bytea`, and cast to the type that
-//! they are of. No input function sees them, so that none of them becomes another value.
+//! Values of types whose text is not known here (base types in C that an extension or a user made),
+//! on their way into a server: their stored bytes, read there by a type of the load's own that is
+//! laid out like `bytea`, and cast to the type that they are of. No input function sees them, so
+//! that none of them becomes another value.
 //!
 //! ```text
 //! stored in the target     the cast from the load's own type
@@ -11,7 +12,8 @@
 //! rows                     field by field, put together again as a row of the new type
 //! ```
 //!
-//! All of this takes a superuser. Ranges over such types, and arrays of rows that hold them, are left out by name.
+//! All of this takes a superuser. Ranges over such types, and arrays of rows that hold them, are
+//! left out by name.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -29,7 +31,8 @@ const DEPTH_MAX: u8 = 16;
 /// Where what the load needs for itself stands.
 pub(crate) const OWN_SCHEMA: &str = "pgclinic_salvage";
 
-/// The type with bytes in the place of what is not known; nothing where that has no text, as with a range over such a type.
+/// The type with bytes in the place of what is not known; nothing where that has no text, as with a
+/// range over such a type.
 pub(crate) fn with_bytes(ty: &TypeInfo) -> Option<TypeInfo> {
     with_bytes_to(ty, 0)
 }
@@ -105,7 +108,8 @@ impl<'c> OwnTypes<'c> {
         self.order.iter().filter_map(known)
     }
 
-    /// How values of a type come over that stand in the expression `value`; why they do not, otherwise.
+    /// How values of a type come over that stand in the expression `value`; why they do not,
+    /// otherwise.
     pub(crate) fn conversion(&mut self, ty: &TypeInfo, value: &str) -> Result<Conversion, String> {
         let mut own_types = BTreeSet::new();
         let (read_as, value) = self.convert(ty, value, &mut own_types, 0)?;

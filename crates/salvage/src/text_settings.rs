@@ -56,7 +56,8 @@ pub struct TextStyle {
 }
 
 impl TextStyle {
-    /// The meaning of the settings, whose time zone and locale somebody else has read; or which of them means nothing.
+    /// The meaning of the settings, whose time zone and locale somebody else has read; or which of
+    /// them means nothing.
     pub fn new(settings: TextSettings, zone: Zone, money: MoneyFormat) -> Result<Self, String> {
         let (dates, order) = date_style(&settings.date_style)?;
         if !(-15..=3).contains(&settings.extra_float_digits) {
@@ -79,7 +80,8 @@ impl TextStyle {
         })
     }
 
-    /// The same with names that are right whatever the `search_path`: for values that a server reads.
+    /// The same with names that are right whatever the `search_path`: for values that a server
+    /// reads.
     pub(crate) fn for_a_server() -> Self {
         let settings = TextSettings {
             search_path: Vec::new(),
@@ -91,7 +93,8 @@ impl TextStyle {
         }
     }
 
-    /// The style for these columns: with the names of the objects whose numbers their values may hold.
+    /// The style for these columns: with the names of the objects whose numbers their values may
+    /// hold.
     pub(crate) fn of_columns<'c>(
         &self,
         cluster: &Cluster,

@@ -50,7 +50,8 @@ impl Texts {
         }
     }
 
-    /// The text of a value, or what of it was appended to `out`. `None` where it has none: that is remembered.
+    /// The text of a value, or what of it was appended to `out`. `None` where it has none: that is
+    /// remembered.
     #[inline]
     pub fn print<'a>(
         &'a mut self,
@@ -96,7 +97,8 @@ impl Texts {
         is_simple
     }
 
-    /// Appends the binary form of a value. `None` where it has none: that is remembered, and what was appended is of no use.
+    /// Appends the binary form of a value. `None` where it has none: that is remembered, and what
+    /// was appended is of no use.
     pub fn write(&mut self, column: usize, value: &[u8], out: &mut Vec<u8>) -> Option<()> {
         let ty = self.types.get(column)?;
         let (charset, memory) = (self.charset, &mut self.recoded);

@@ -1,4 +1,5 @@
-//! What a salvage makes of a row version: the answer of [`Visibility`], and where that is open what the row says of a newer version.
+//! What a salvage makes of a row version: the answer of [`Visibility`], and where that is open what
+//! the row says of a newer version.
 
 use pgclinic_cluster::{Death, Doubt, RowState, Visibility};
 use pgclinic_format::HeapTuple;
@@ -16,9 +17,11 @@ pub enum Verdict {
     Aborted,
     /// The status of the transaction that wrote it is lost; nothing says that it was deleted.
     PerhapsLive,
-    /// The status of the transaction that deleted it is lost. Nothing replaced it, so it may still count.
+    /// The status of the transaction that deleted it is lost. Nothing replaced it, so it may still
+    /// count.
     PerhapsDeleted,
-    /// The status of the transaction that replaced it is lost; the newer version is to be preferred.
+    /// The status of the transaction that replaced it is lost; the newer version is to be
+    /// preferred.
     PerhapsReplaced,
     /// Found by its structure on a page that no longer names it.
     Carved,

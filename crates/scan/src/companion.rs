@@ -39,8 +39,8 @@ pub trait CompanionShare: Send {
     fn keep(self: Box<Self>, first_unit: u64);
 }
 
-/// A consumer as a companion. Of it are asked the begin of forks, windows and the merge, and only of
-/// forks whose every byte came: the others are given back, to be read in a pass of its own.
+/// A consumer as a companion. Of it are asked the begin of forks, windows and the merge, and only
+/// of forks whose every byte came: the others are given back, to be read in a pass of its own.
 pub struct Passenger<'p, C: Consumer> {
     consumer: &'p C,
     forks: Vec<ForkTask<'p>>,

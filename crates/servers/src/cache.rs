@@ -1,13 +1,14 @@
-//! The folder for what is kept between runs (fetched servers, scratch folders, test seeds): reachable for the
-//! user that servers run as, so never in root's home.
+//! The folder for what is kept between runs (fetched servers, scratch folders, test seeds):
+//! reachable for the user that servers run as, so never in root's home.
 
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use crate::error::{Error, Result};
 
-/// The first of `/var/cache/pgclinic`, `/var/tmp/pgclinic` and `/var/tmp/pgclinic-UID` that is, or can be
-/// made, a real folder of our own. Programs are run from here, so a folder of another user is not trusted.
+/// The first of `/var/cache/pgclinic`, `/var/tmp/pgclinic` and `/var/tmp/pgclinic-UID` that is, or
+/// can be made, a real folder of our own. Programs are run from here, so a folder of another user
+/// is not trusted.
 pub fn cache_folder() -> Result<PathBuf> {
     let uid = rustix::process::geteuid().as_raw();
     let mut refused = None;
@@ -54,7 +55,8 @@ fn make_own_folder(folder: &Path, uid: u32) -> Result<()> {
     Ok(())
 }
 
-/// Makes `folder` and what is missing above it with this mode, whatever the umask says. One that exists stays.
+/// Makes `folder` and what is missing above it with this mode, whatever the umask says. One that
+/// exists stays.
 pub(crate) fn make_folder(folder: &Path, mode: u32) -> Result<()> {
     if folder.is_dir() {
         return Ok(());

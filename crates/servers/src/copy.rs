@@ -16,8 +16,9 @@ pub struct Copied {
     pub tablespaces: Vec<PathBuf>,
 }
 
-/// Copies the cluster in `pgdata`, which no server has open, to `into/data`, and the folders that its `pg_tblspc`
-/// links to into `into/tablespace-OID`; the links of the copy lead there. Owners and modes stay, times do not.
+/// Copies the cluster in `pgdata`, which no server has open, to `into/data`, and the folders that
+/// its `pg_tblspc` links to into `into/tablespace-OID`; the links of the copy lead there. Owners
+/// and modes stay, times do not.
 pub fn copy_cluster(pgdata: &Path, into: &Path) -> Result<Copied> {
     let copied = into.join("data");
     copy_tree(pgdata, &copied)?;

@@ -1,4 +1,5 @@
-//! Why a server could not be found, made, started or stopped. Each text says what, where, why, and what to do.
+//! Why a server could not be found, made, started or stopped. Each text says what, where, why, and
+//! what to do.
 
 use std::fmt;
 use std::path::{Path, PathBuf};

@@ -1,7 +1,8 @@
 //! What a server was built with, asked of its programs without making a cluster.
 //!
-//! `postgres -C name -c name=value` prints a setting and ends, but first it checks the value as a server would: a
-//! choice that was not compiled in is refused (`guc_tables.c` lists `lz4` and `io_uring` only where they are).
+//! `postgres -C name -c name=value` prints a setting and ends, but first it checks the value as a
+//! server would: a choice that was not compiled in is refused (`guc_tables.c` lists `lz4` and
+//! `io_uring` only where they are).
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -17,7 +18,8 @@ pub struct Features {
     pub zstd: bool,
     /// Queries compiled with LLVM: its library lies beside the server's others.
     pub jit: bool,
-    /// `io_method = io_uring`; whether the kernel allows it is another matter, see [`io_uring_forbidden`].
+    /// `io_method = io_uring`; whether the kernel allows it is another matter, see
+    /// [`io_uring_forbidden`].
     pub io_uring: bool,
     /// Connections with TLS.
     pub tls: bool,

@@ -97,7 +97,8 @@ fn unpack(bytes: &Vec<u8>, part: &Path) -> std::result::Result<PathBuf, String> 
     Ok(folder)
 }
 
-/// Lets everybody read, and run what its owner may run: the server's user is not the one who unpacks.
+/// Lets everybody read, and run what its owner may run: the server's user is not the one who
+/// unpacks.
 fn open_for_others(path: &Path) -> std::io::Result<()> {
     let mut left = vec![path.to_path_buf()];
     while let Some(path) = left.pop() {

@@ -1,9 +1,10 @@
-//! Contents for a cluster: every kind of relation, type, index and row history that PostgreSQL has, small enough
-//! to be copied many times.
+//! Contents for a cluster: every kind of relation, type, index and row history that PostgreSQL has,
+//! small enough to be copied many times.
 //!
-//! The contents stand in `fill/*.sql`. A blank line ends a batch, which is one transaction unless it says
-//! otherwise; a batch may begin with a line that says when it applies (`-- since 14`, `-- with hstore`,
-//! `-- with xml`, `-- with lz4`) or where it runs (`-- second session`). `{seed}` and `{tablespace}` are replaced.
+//! The contents stand in `fill/*.sql`. A blank line ends a batch, which is one transaction unless
+//! it says otherwise; a batch may begin with a line that says when it applies (`-- since 14`, `--
+//! with hstore`, `-- with xml`, `-- with lz4`) or where it runs (`-- second session`). `{seed}` and
+//! `{tablespace}` are replaced.
 
 use std::os::unix::fs::{MetadataExt, chown};
 use std::path::{Path, PathBuf};
@@ -45,7 +46,8 @@ const LARGE: (&str, &str, &str) = ("clinic", "large.sql", include_str!("fill/lar
 /// What to fill in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct FillOptions {
-    /// Also a prepared transaction, a replication slot and a table of more than 1 GiB; quickest on a server started with `wal_level=minimal`.
+    /// Also a prepared transaction, a replication slot and a table of more than 1 GiB; quickest on
+    /// a server started with `wal_level=minimal`.
     pub large: bool,
     /// The same seed gives the same rows.
     pub seed: u64,
@@ -62,7 +64,8 @@ pub struct Filled {
     pub skipped: Vec<String>,
 }
 
-/// Fills an empty cluster and writes a checkpoint. The tablespace's folder lies beside the data directory.
+/// Fills an empty cluster and writes a checkpoint. The tablespace's folder lies beside the data
+/// directory.
 pub fn fill(server: &Server, options: FillOptions) -> Result<Filled> {
     let tablespace = make_tablespace(server.pgdata())?;
     let mut filled = Filled {
@@ -98,8 +101,8 @@ pub fn fill(server: &Server, options: FillOptions) -> Result<Filled> {
     Ok(filled)
 }
 
-/// What outlives a restart outside of the databases: a prepared transaction that has made a table, and a
-/// replication slot. Both hold vacuum back, so only the large filling has them.
+/// What outlives a restart outside of the databases: a prepared transaction that has made a table,
+/// and a replication slot. Both hold vacuum back, so only the large filling has them.
 pub fn leave_unfinished(server: &Server) -> Result<()> {
     let mut session =
         connect(server, "postgres").map_err(Error::sql("connecting to prepare a transaction"))?;

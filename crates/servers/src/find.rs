@@ -137,7 +137,8 @@ pub fn made_folder(name: &str) -> Option<PathBuf> {
         .find(|folder| folder.join("complete").is_file())
 }
 
-/// What `cargo xtask servers` made, in the order of the folders' names: distributions' newer releases and Python wheels.
+/// What `cargo xtask servers` made, in the order of the folders' names: distributions' newer
+/// releases and Python wheels.
 pub fn made() -> Vec<Installation> {
     let complete = |folder: &PathBuf| folder.join("complete").is_file();
     let mut folders: Vec<PathBuf> = trusted_folders()
@@ -157,7 +158,8 @@ pub fn made() -> Vec<Installation> {
         .collect()
 }
 
-/// Every PostgreSQL of 13-18 that can be used without fetching: installed, made, and fetched before.
+/// Every PostgreSQL of 13-18 that can be used without fetching: installed, made, and fetched
+/// before.
 pub fn everywhere() -> Vec<Installation> {
     let mut found = installed();
     found.extend(made());

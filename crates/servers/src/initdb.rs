@@ -44,7 +44,8 @@ impl Default for InitOptions {
     }
 }
 
-/// Makes a cluster in `pgdata`, a folder that is missing or empty, as the server's user, without syncing to disk.
+/// Makes a cluster in `pgdata`, a folder that is missing or empty, as the server's user, without
+/// syncing to disk.
 pub fn initdb(
     installation: &Installation,
     run_as: &RunAs,

@@ -24,7 +24,8 @@ pub struct Installation {
 }
 
 impl Installation {
-    /// The installation in `bindir`, after asking `postgres --version`. Refuses incomplete folders and other majors.
+    /// The installation in `bindir`, after asking `postgres --version`. Refuses incomplete folders
+    /// and other majors.
     pub fn at(bindir: impl Into<PathBuf>) -> Result<Self> {
         let bindir = bindir.into();
         if let Some(missing) = NEEDED.iter().find(|name| !bindir.join(name).is_file()) {
@@ -42,8 +43,8 @@ impl Installation {
         }
     }
 
-    /// The installation in or below `folder`: its programs, the folder that holds `bin`, a Debian tree, an unpacked
-    /// Python wheel. Of several majors the newest.
+    /// The installation in or below `folder`: its programs, the folder that holds `bin`, a Debian
+    /// tree, an unpacked Python wheel. Of several majors the newest.
     pub fn in_folder(folder: &Path) -> Result<Self> {
         let found = places_in(folder);
         let mut refused = None;
@@ -57,7 +58,8 @@ impl Installation {
         refused.map_or_else(|| Self::at(folder), Err)
     }
 
-    /// The path of a program such as `pg_amcheck`, or `None` when this installation does not have it.
+    /// The path of a program such as `pg_amcheck`, or `None` when this installation does not have
+    /// it.
     pub fn tool(&self, name: &str) -> Option<PathBuf> {
         let path = self.bindir.join(name);
         path.is_file().then_some(path)

@@ -1,5 +1,5 @@
-//! Real PostgreSQL servers: find one, fetch one, make a cluster, start it as another user, talk to it,
-//! stop it, and leave none behind.
+//! Real PostgreSQL servers: find one, fetch one, make a cluster, start it as another user, talk to
+//! it, stop it, and leave none behind.
 //!
 //! ```text
 //! find ──► Installation ──► initdb ──► Server::start ──► connect ──► Session
@@ -8,9 +8,9 @@
 //!            └ 13-18                          └ Drop, stop_all, sweep  └ never waits for ever
 //! ```
 //!
-//! Everything here blocks. Servers never run as root ([`RunAs`]), listen only on a private Unix socket, and
-//! are ended four ways: [`Server`]'s drop, [`stop_all`] from a signal handler, the death of this process
-//! (where `setpriv` is installed), and [`sweep`] at the next start.
+//! Everything here blocks. Servers never run as root ([`RunAs`]), listen only on a private Unix
+//! socket, and are ended four ways: [`Server`]'s drop, [`stop_all`] from a signal handler, the
+//! death of this process (where `setpriv` is installed), and [`sweep`] at the next start.
 #![forbid(unsafe_code)]
 
 mod cache;

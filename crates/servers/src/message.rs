@@ -1,4 +1,5 @@
-//! What a server says beside its rows: errors, warnings, notices (`protocol-error-fields` in PostgreSQL's manual).
+//! What a server says beside its rows: errors, warnings, notices (`protocol-error-fields` in
+//! PostgreSQL's manual).
 
 use std::fmt;
 use std::time::Duration;
@@ -21,7 +22,8 @@ pub struct Message {
 }
 
 impl Message {
-    /// Reads the fields of an `ErrorResponse` or `NoticeResponse`: a letter and a text ended by zero, repeated.
+    /// Reads the fields of an `ErrorResponse` or `NoticeResponse`: a letter and a text ended by
+    /// zero, repeated.
     pub(crate) fn parse(body: &[u8]) -> Self {
         let mut message = Self::default();
         for field in body.split(|byte| *byte == 0) {

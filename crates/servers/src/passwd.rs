@@ -1,4 +1,5 @@
-//! Users of this machine, read from `/etc/passwd` (`passwd(5)`); the primary group stands there too.
+//! Users of this machine, read from `/etc/passwd` (`passwd(5)`); the primary group stands there
+//! too.
 
 use std::path::PathBuf;
 

@@ -18,8 +18,8 @@ pub struct Passwords {
 }
 
 impl Passwords {
-    /// Gives the target its password, if there is one for it and the URL gave none. A file that others may read is not
-    /// used; the sentence says so.
+    /// Gives the target its password, if there is one for it and the URL gave none. A file that
+    /// others may read is not used; the sentence says so.
     pub fn give(&self, target: &mut Target) -> Option<String> {
         if target.password.is_some() {
             return None;

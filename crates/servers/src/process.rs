@@ -17,7 +17,8 @@ fn stat(pid: u32) -> Option<Stat> {
     parse_stat(&std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)
 }
 
-/// The command name stands in parentheses and may hold anything, so the fields are counted from the last one.
+/// The command name stands in parentheses and may hold anything, so the fields are counted from the
+/// last one.
 fn parse_stat(text: &str) -> Option<Stat> {
     let (_, rest) = text.rsplit_once(')')?;
     let fields: Vec<&str> = rest.split_whitespace().collect();
@@ -56,7 +57,8 @@ pub(crate) fn children(parent: u32) -> Vec<u32> {
         .collect()
 }
 
-/// Whether the program of a process is a server or one of its tools (`initdb`, `pg_…`), replaced or deleted on disk or not.
+/// Whether the program of a process is a server or one of its tools (`initdb`, `pg_…`), replaced or
+/// deleted on disk or not.
 pub(crate) fn is_of_postgresql(pid: u32) -> bool {
     let Ok(program) = std::fs::read_link(format!("/proc/{pid}/exe")) else {
         return false;
@@ -115,7 +117,8 @@ pub(crate) fn wait_until_gone(pids: &[u32], limit: Duration) -> bool {
     true
 }
 
-/// Kills a postmaster and its children with SIGKILL, so that none of them can react to the other's death.
+/// Kills a postmaster and its children with SIGKILL, so that none of them can react to the other's
+/// death.
 pub(crate) fn kill_tree(postmaster: u32) -> bool {
     signal(postmaster, Signal::STOP);
     let mut killed = children(postmaster);

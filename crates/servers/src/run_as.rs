@@ -1,4 +1,5 @@
-//! Who a server runs as. PostgreSQL refuses root, so root starts its servers as somebody unprivileged.
+//! Who a server runs as. PostgreSQL refuses root, so root starts its servers as somebody
+//! unprivileged.
 
 use std::os::unix::fs::chown;
 use std::os::unix::process::CommandExt;
@@ -23,7 +24,8 @@ pub struct RunAs {
 }
 
 impl RunAs {
-    /// For root: `wanted`, else `postgres`, else `nobody`. For others: themselves; another name is refused.
+    /// For root: `wanted`, else `postgres`, else `nobody`. For others: themselves; another name is
+    /// refused.
     pub fn new(wanted: Option<&str>) -> Result<Self> {
         let own_uid = rustix::process::geteuid().as_raw();
         let passwd = std::fs::read_to_string("/etc/passwd").unwrap_or_default();
@@ -42,7 +44,8 @@ impl RunAs {
         command
     }
 
-    /// Makes `command` run as this user, without our environment and without root's supplementary groups.
+    /// Makes `command` run as this user, without our environment and without root's supplementary
+    /// groups.
     pub(crate) fn apply(&self, command: &mut Command) {
         command
             .env_clear()

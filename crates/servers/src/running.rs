@@ -54,8 +54,9 @@ pub(crate) fn forget_scratch(path: &Path) {
     running().scratches.remove(path);
 }
 
-/// Stops every server that this process has started, at once and without mercy, and lets it start no more. For
-/// the end of the program: call it from the thread that hears SIGINT and SIGTERM. Says how many there were.
+/// Stops every server that this process has started, at once and without mercy, and lets it start
+/// no more. For the end of the program: call it from the thread that hears SIGINT and SIGTERM. Says
+/// how many there were.
 pub fn stop_all() -> usize {
     let servers: Vec<u32> = {
         let mut running = running();

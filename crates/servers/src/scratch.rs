@@ -6,8 +6,8 @@
 //!                             data/ sockets/ …
 //! ```
 //!
-//! The lock on the marker tells the living from the dead: the kernel lets go of it when the owner ends, however
-//! it ends. Pid and start time stand in it for people.
+//! The lock on the marker tells the living from the dead: the kernel lets go of it when the owner
+//! ends, however it ends. Pid and start time stand in it for people.
 
 use std::fs::File;
 use std::io::Write;
@@ -39,7 +39,8 @@ pub struct Scratch {
 }
 
 impl Scratch {
-    /// A new folder in `base`, by default in `scratch` of [`cache_folder`]. The server's user must be able to reach it.
+    /// A new folder in `base`, by default in `scratch` of [`cache_folder`]. The server's user must
+    /// be able to reach it.
     pub fn new(run_as: &RunAs, base: Option<&Path>) -> Result<Self> {
         let base = match base {
             Some(base) => base.to_path_buf(),

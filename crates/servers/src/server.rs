@@ -1,5 +1,6 @@
-//! One running postmaster, started directly (`src/backend/postmaster/postmaster.c`) and watched through the last
-//! line of its `postmaster.pid` (`src/include/utils/pidfile.h`), which says when it is ready.
+//! One running postmaster, started directly (`src/backend/postmaster/postmaster.c`) and watched
+//! through the last line of its `postmaster.pid` (`src/include/utils/pidfile.h`), which says when
+//! it is ready.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -24,7 +25,8 @@ const STEP: Duration = Duration::from_millis(3);
 /// How a server is started.
 #[derive(Debug, Clone)]
 pub struct StartOptions {
-    /// Settings beside and above the built-in ones (`autovacuum`, `fsync` and the like are off by default).
+    /// Settings beside and above the built-in ones (`autovacuum`, `fsync` and the like are off by
+    /// default).
     pub settings: Vec<(String, String)>,
     /// A server that is not ready by then is killed; recovery of a crashed cluster counts too.
     pub timeout: Duration,
@@ -70,7 +72,8 @@ pub struct Server {
 }
 
 impl Server {
-    /// Starts a server on `pgdata`, which the server's user owns, and waits until it takes connections.
+    /// Starts a server on `pgdata`, which the server's user owns, and waits until it takes
+    /// connections.
     pub fn start(
         installation: &Installation,
         run_as: &RunAs,
@@ -148,7 +151,8 @@ impl Server {
         }
     }
 
-    /// The exit status once the postmaster has ended; from then on it is out of the list of running servers.
+    /// The exit status once the postmaster has ended; from then on it is out of the list of running
+    /// servers.
     fn ended_with(&mut self) -> Option<String> {
         let status = match self.child.try_wait() {
             Ok(None) => return None,
@@ -245,8 +249,8 @@ impl Server {
         true
     }
 
-    /// Kills the postmaster and all its children with SIGKILL, as a crash of the machine would; the cluster then
-    /// needs recovery.
+    /// Kills the postmaster and all its children with SIGKILL, as a crash of the machine would; the
+    /// cluster then needs recovery.
     pub fn kill(&mut self) {
         if self.ended_with().is_some() {
             return;
@@ -268,7 +272,8 @@ impl Drop for Server {
     }
 }
 
-/// Whether `postmaster.pid` is of this postmaster and its eighth line says that connections are taken.
+/// Whether `postmaster.pid` is of this postmaster and its eighth line says that connections are
+/// taken.
 fn is_ready(pgdata: &Path, pid: u32) -> bool {
     let text = std::fs::read_to_string(pgdata.join("postmaster.pid")).unwrap_or_default();
     let mut lines = text.lines().map(str::trim);

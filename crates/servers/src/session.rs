@@ -1,4 +1,5 @@
-//! A session with a server over the simple query protocol: rows as text, COPY as bytes, every message kept.
+//! A session with a server over the simple query protocol: rows as text, COPY as bytes, every
+//! message kept.
 
 use std::time::{Duration, Instant};
 
@@ -75,8 +76,8 @@ impl Session {
         Ok(session)
     }
 
-    /// As [`Session::open`], with `prepare` done in the session; a server that does not take connections now, or ends
-    /// this one before it is prepared, is asked again for so long.
+    /// As [`Session::open`], with `prepare` done in the session; a server that does not take
+    /// connections now, or ends this one before it is prepared, is asked again for so long.
     pub fn open_when_ready(
         target: &Target,
         options: &ConnectOptions,
@@ -158,7 +159,8 @@ impl Session {
         Ok(first.and_then(|row| row.into_iter().next()).flatten())
     }
 
-    /// Runs `COPY … TO STDOUT` and hands its bytes to `sink` as they come; says how many there were.
+    /// Runs `COPY … TO STDOUT` and hands its bytes to `sink` as they come; says how many there
+    /// were.
     pub fn copy_out(&mut self, sql: &str, sink: &mut dyn FnMut(&[u8])) -> Result<u64, SqlError> {
         let mut bytes = 0_u64;
         self.run(sql, &mut |answer| {
@@ -205,7 +207,8 @@ impl Session {
         self.read_answer(limit, on)
     }
 
-    /// Reads until the server is ready for the next statement. The first error wins; what follows it is read too.
+    /// Reads until the server is ready for the next statement. The first error wins; what follows
+    /// it is read too.
     fn read_answer(
         &mut self,
         limit: Limit,

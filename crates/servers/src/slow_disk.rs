@@ -4,8 +4,9 @@
 //! ext4 in disk.img ─► nbdkit, whose filter `delay` lets each request wait ─► nbdfuse: a file ─► loop device ─► mount
 //! ```
 //!
-//! Requests wait side by side, as on a disk at the other end of a network. It takes root, FUSE and Debian's packages
-//! nbdkit, libnbd-bin and fuse3, and no module that kernels of virtual machines lack (dm-delay). The device ends with us.
+//! Requests wait side by side, as on a disk at the other end of a network. It takes root, FUSE and
+//! Debian's packages nbdkit, libnbd-bin and fuse3, and no module that kernels of virtual machines
+//! lack (dm-delay). The device ends with us.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -41,8 +42,8 @@ pub struct SlowDisk {
 }
 
 impl SlowDisk {
-    /// A disk of `bytes` bytes in a scratch folder in `base`, on which each request waits for `delay` (whole milliseconds)
-    /// before it is begun. It takes room only for what is written.
+    /// A disk of `bytes` bytes in a scratch folder in `base`, on which each request waits for
+    /// `delay` (whole milliseconds) before it is begun. It takes room only for what is written.
     ///
     /// # Errors
     /// When this machine cannot make one, with what is missing.
@@ -92,7 +93,8 @@ impl SlowDisk {
         Ok(())
     }
 
-    /// Without a page cache of the device's own, so that what the file system has dropped is read by the long way again.
+    /// Without a page cache of the device's own, so that what the file system has dropped is read
+    /// by the long way again.
     fn mount(&self, device: &Path) -> Result<()> {
         let asked = ["--direct-io=on", "--find", "--show", text(device)];
         let loop_device = told("losetup", &asked)?.trim().to_owned();

@@ -1,8 +1,9 @@
 //! Starting a postmaster that ends when this process ends.
 //!
-//! `setpriv --pdeathsig` (util-linux) asks the kernel to send SIGQUIT, an immediate shutdown, when the parent
-//! *thread* ends (`PR_SET_PDEATHSIG`). So one thread that lives as long as the process starts all servers. Where
-//! `setpriv` is missing, the sweep at the next start is what remains after a SIGKILL.
+//! `setpriv --pdeathsig` (util-linux) asks the kernel to send SIGQUIT, an immediate shutdown, when
+//! the parent *thread* ends (`PR_SET_PDEATHSIG`). So one thread that lives as long as the process
+//! starts all servers. Where `setpriv` is missing, the sweep at the next start is what remains
+//! after a SIGKILL.
 
 use std::io;
 use std::os::unix::process::CommandExt;
@@ -18,7 +19,8 @@ struct Job {
     answer: Sender<io::Result<Child>>,
 }
 
-/// A command that runs `program` as the server's user, out of reach of the terminal's Ctrl-C, and dies with us.
+/// A command that runs `program` as the server's user, out of reach of the terminal's Ctrl-C, and
+/// dies with us.
 pub(crate) fn server_command(program: &Path, run_as: &RunAs) -> Command {
     let mut command = dying_with_us(program);
     run_as.apply(&mut command);

@@ -1,4 +1,5 @@
-//! Bytes to and from a server: a Unix socket, TCP, or TLS over TCP (`protocol-flow`, "SSL Session Encryption").
+//! Bytes to and from a server: a Unix socket, TCP, or TLS over TCP (`protocol-flow`, "SSL Session
+//! Encryption").
 
 use std::fmt;
 use std::io::{self, Read, Write};

@@ -53,7 +53,8 @@ pub fn sweep_in(base: &Path) -> Result<Swept> {
     Ok(swept)
 }
 
-/// The marker, now locked by us, when this is a scratch folder whose owner is dead; without one, when it is old.
+/// The marker, now locked by us, when this is a scratch folder whose owner is dead; without one,
+/// when it is old.
 fn abandoned(entry: &DirEntry) -> Option<Option<File>> {
     let name = entry.file_name();
     let name = name.to_str()?;
@@ -83,8 +84,9 @@ fn is_scratch_name(name: &str) -> bool {
         .is_some_and(|(pid, count)| number(pid) && number(count))
 }
 
-/// Kills every `postgres` that stands in the folder or has its socket there, and every tool that works there, children
-/// included: an `initdb` whose caller was killed goes on, and would write while the folder is removed.
+/// Kills every `postgres` that stands in the folder or has its socket there, and every tool that
+/// works there, children included: an `initdb` whose caller was killed goes on, and would write
+/// while the folder is removed.
 fn kill_servers_in(folder: &Path) -> usize {
     let found: Vec<u32> = process::all()
         .into_iter()
@@ -105,7 +107,8 @@ fn is_server_of(pid: u32, folder: &Path) -> bool {
             || process::has_argument_in(pid, folder))
 }
 
-/// The pids in the `postmaster.pid` files of data directories in the folder, at most three levels down.
+/// The pids in the `postmaster.pid` files of data directories in the folder, at most three levels
+/// down.
 fn pids_in_lock_files(folder: &Path) -> Vec<u32> {
     let mut pids = Vec::new();
     let mut left: Vec<(PathBuf, u8)> = vec![(folder.to_path_buf(), 0)];
@@ -128,8 +131,8 @@ fn pids_in_lock_files(folder: &Path) -> Vec<u32> {
     pids
 }
 
-/// Removes the System V shared memory (56 bytes a server) of dead postmasters; without `ipcrm` it stays until the
-/// next boot.
+/// Removes the System V shared memory (56 bytes a server) of dead postmasters; without `ipcrm` it
+/// stays until the next boot.
 pub(crate) fn remove_shared_memory(creators: &[u32]) {
     let table = std::fs::read_to_string("/proc/sysvipc/shm").unwrap_or_default();
     for (id, creator) in unused_segments(&table) {

@@ -21,7 +21,8 @@ pub struct Target {
     pub tls: Tls,
 }
 
-/// `sslmode`, and `sslrootcert` where the server's certificate is looked at. A socket is never encrypted.
+/// `sslmode`, and `sslrootcert` where the server's certificate is looked at. A socket is never
+/// encrypted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Tls {
     /// `disable`.
@@ -30,7 +31,8 @@ pub enum Tls {
     Possible,
     /// `require`: always, whoever the server is.
     Always,
-    /// `verify-ca` and `verify-full`: always, and only with a certificate that these authorities signed.
+    /// `verify-ca` and `verify-full`: always, and only with a certificate that these authorities
+    /// signed.
     Verified {
         /// Their certificates, a PEM file.
         root: PathBuf,
@@ -104,7 +106,8 @@ impl Target {
         }
     }
 
-    /// A server by URL, as libpq writes it: `postgres://user:password@host:5432/database?host=/socket/folder`.
+    /// A server by URL, as libpq writes it:
+    /// `postgres://user:password@host:5432/database?host=/socket/folder`.
     pub fn from_url(url: &str) -> Result<Self, String> {
         let rest = url
             .strip_prefix("postgres://")

@@ -4,8 +4,9 @@
 //! kind u8 | length i32, itself included | body
 //! ```
 //!
-//! Written here rather than taken from a client library because a hurt server breaks off in the middle: a reader
-//! must see each frame, each notice and the bare end of the stream, and must never wait past its limit.
+//! Written here rather than taken from a client library because a hurt server breaks off in the
+//! middle: a reader must see each frame, each notice and the bare end of the stream, and must never
+//! wait past its limit.
 
 use std::io::{ErrorKind, Read, Write};
 use std::ops::Range;

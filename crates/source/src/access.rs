@@ -1,7 +1,8 @@
-//! Whether a name leads to bytes: there, absent, or there and out of reach, which are never mixed up.
+//! Whether a name leads to bytes: there, absent, or there and out of reach, which are never mixed
+//! up.
 //!
-//! Whoever asks for a file learns of its own trouble; that nobody passes over it in silence, a source keeps what it could not
-//! reach, and every run tells it at its end.
+//! Whoever asks for a file learns of its own trouble; that nobody passes over it in silence, a
+//! source keeps what it could not reach, and every run tells it at its end.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};

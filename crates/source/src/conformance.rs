@@ -1,4 +1,5 @@
-//! What every source promises, as a function that panics where one does not: for the tests of each source.
+//! What every source promises, as a function that panics where one does not: for the tests of each
+//! source.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,7 +8,8 @@ use crate::{Entry, EntryKind, Range, Result, Source, SourceErrorKind, read_all, 
 /// The files a source must show: path and content.
 pub type Expected = BTreeMap<String, Vec<u8>>;
 
-/// A tree that has what the checks need: nested folders, an empty file, several buffers' worth of bytes.
+/// A tree that has what the checks need: nested folders, an empty file, several buffers' worth of
+/// bytes.
 pub fn sample_tree() -> Expected {
     let mut files = sample_files();
     files.insert("PG_VERSION".to_owned(), b"18\n".to_vec());
@@ -38,7 +40,8 @@ fn pattern(size: u32) -> Vec<u8> {
         .collect()
 }
 
-/// Panics unless the source shows these files, no others, and answers every question about them as promised.
+/// Panics unless the source shows these files, no others, and answers every question about them as
+/// promised.
 pub fn check(source: &dyn Source, expected: &Expected) {
     check_listings(source, expected);
     for (path, content) in expected {
@@ -49,8 +52,8 @@ pub fn check(source: &dyn Source, expected: &Expected) {
     check_threads(source, expected);
 }
 
-/// Panics when a file that shrinks between two calls gives anything but a short count or an error. `shrink` must cut
-/// the file to less than half.
+/// Panics when a file that shrinks between two calls gives anything but a short count or an error.
+/// `shrink` must cut the file to less than half.
 pub fn check_shrinking(source: &dyn Source, path: &str, shrink: &dyn Fn()) {
     let before = answer(path, source.len(path));
     let mut buf = vec![0; size(before)];
@@ -207,7 +210,8 @@ fn check_absent(source: &dyn Source) {
     }]);
 }
 
-/// Where a file stands in the place of a directory, nothing is there; a disk says that more exactly than an archive.
+/// Where a file stands in the place of a directory, nothing is there; a disk says that more exactly
+/// than an archive.
 fn check_below_a_file(source: &dyn Source) {
     let path = "16384/below-a-file";
     let answers = [

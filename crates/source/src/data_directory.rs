@@ -18,9 +18,11 @@ use crate::{
     AccessLog, Entry, Range, Result, Source, SourceError, SourceErrorKind, SourceSpec, folder, path,
 };
 
-/// A folder of the operating system. Only regular files are opened, never for writing, and links are followed.
+/// A folder of the operating system. Only regular files are opened, never for writing, and links
+/// are followed.
 ///
-/// A file stays open for a while after it was read; [`Source::len`] notices when its name leads to another one.
+/// A file stays open for a while after it was read; [`Source::len`] notices when its name leads to
+/// another one.
 pub struct DataDirectory {
     spec: SourceSpec,
     root: OwnedFd,
@@ -46,8 +48,8 @@ impl DataDirectory {
         })
     }
 
-    /// The same for a folder that a server works with: what reading brings into the system's page cache goes out again, and
-    /// what the server has there stays.
+    /// The same for a folder that a server works with: what reading brings into the system's page
+    /// cache goes out again, and what the server has there stays.
     pub fn open_beside_a_server(path: &Path) -> Result<Self> {
         Ok(Self {
             footprints: Some(Footprints::default()),
@@ -148,8 +150,8 @@ impl Source for DataDirectory {
     }
 }
 
-/// The byte could be read without the disk: then advice would cost and gain nothing. Where the system
-/// cannot tell, it says no.
+/// The byte could be read without the disk: then advice would cost and gain nothing. Where the
+/// system cannot tell, it says no.
 fn is_in_memory(file: &File, offset: u64) -> bool {
     let mut byte = [0];
     let mut into = [IoSliceMut::new(&mut byte)];
@@ -159,7 +161,8 @@ fn is_in_memory(file: &File, offset: u64) -> bool {
 /// Reads until the buffer is full or the file ends.
 pub(crate) fn read_full(file: &File, offset: u64, buf: &mut [u8]) -> io::Result<usize> {
     let wanted = u64::try_from(buf.len()).unwrap_or(u64::MAX);
-    // The kernel calls an offset that does not fit its signed type an error; to us it lies past every end.
+    // The kernel calls an offset that does not fit its signed type an error; to us it lies past
+    // every end.
     if offset
         .checked_add(wanted)
         .is_none_or(|end| i64::try_from(end).is_err())

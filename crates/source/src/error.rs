@@ -32,8 +32,8 @@ pub enum SourceErrorKind {
     Exhausted,
     /// The operating system does not permit it.
     Denied,
-    /// Something else than what was asked for has this name: a folder, FIFO, socket or device instead of a
-    /// regular file, or a file instead of a folder, here or on the way.
+    /// Something else than what was asked for has this name: a folder, FIFO, socket or device
+    /// instead of a regular file, or a file instead of a folder, here or on the way.
     NotRegular,
     /// The file ended before the bytes that were expected; it may have been cut while it was read.
     Shrunk,
@@ -65,7 +65,8 @@ impl SourceError {
                 SourceErrorKind::NotFound,
                 "no such file or directory".to_owned(),
             ),
-            // Whether the name was ever there cannot be known: something stands where its directory should.
+            // Whether the name was ever there cannot be known: something stands where its directory
+            // should.
             E::NotADirectory => (
                 SourceErrorKind::NotRegular,
                 "a part of its path is not a directory".to_owned(),
@@ -77,12 +78,14 @@ impl SourceError {
         Self::new(path, kind, why)
     }
 
-    /// Nothing has the name: the only answer that may be taken for damage, where a witness says that it should be there.
+    /// Nothing has the name: the only answer that may be taken for damage, where a witness says
+    /// that it should be there.
     pub fn is_absent(&self) -> bool {
         self.kind == SourceErrorKind::NotFound
     }
 
-    /// Something has the name, or nobody can know, and its bytes could not be had: neither health nor damage.
+    /// Something has the name, or nobody can know, and its bytes could not be had: neither health
+    /// nor damage.
     pub fn is_out_of_reach(&self) -> bool {
         use SourceErrorKind as K;
         match self.kind {

@@ -1,7 +1,9 @@
-//! Opening and listing below one folder without hanging, without writing and, where allowed, without new access times.
+//! Opening and listing below one folder without hanging, without writing and, where allowed,
+//! without new access times.
 //!
-//! Every path is resolved from an open folder. What a name leads to is looked at before it is opened, as opening a FIFO
-//! or a device may wait or have effects of its own; it is looked at again afterwards, as it may have been exchanged.
+//! Every path is resolved from an open folder. What a name leads to is looked at before it is
+//! opened, as opening a FIFO or a device may wait or have effects of its own; it is looked at again
+//! afterwards, as it may have been exchanged.
 
 use std::fs::File;
 use std::io;
@@ -121,7 +123,8 @@ fn described(name: String, seen: &Stat) -> Entry {
     }
 }
 
-/// A name that is not UTF-8, each foreign byte and each backslash as `\xNN`, so that no two names meet.
+/// A name that is not UTF-8, each foreign byte and each backslash as `\xNN`, so that no two names
+/// meet.
 fn escaped(name: &[u8]) -> String {
     let mut text = String::new();
     for chunk in name.utf8_chunks() {
@@ -133,7 +136,8 @@ fn escaped(name: &[u8]) -> String {
     text
 }
 
-/// Opens for reading without a new access time; only the owner may ask for that, so others go without.
+/// Opens for reading without a new access time; only the owner may ask for that, so others go
+/// without.
 fn open_quietly(at: impl AsFd, path: &Path, more: OFlags) -> std::result::Result<OwnedFd, Errno> {
     let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOCTTY | more;
     match retry_on_intr(|| openat(&at, path, flags | OFlags::NOATIME, Mode::empty())) {
@@ -158,7 +162,8 @@ fn must_be_file(path: &str, seen: &Stat) -> Result<()> {
     Err(SourceError::not_regular(path, what))
 }
 
-/// The same for a file: a link that leads nowhere is not a name that is absent, as a disk may only not be mounted here.
+/// The same for a file: a link that leads nowhere is not a name that is absent, as a disk may only
+/// not be mounted here.
 fn file_trouble(root: &OwnedFd, path: &str, errno: Errno) -> SourceError {
     let own = || retry_on_intr(|| statat(root, path, AtFlags::SYMLINK_NOFOLLOW));
     match errno {

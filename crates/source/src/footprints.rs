@@ -1,7 +1,9 @@
-//! The system's page cache as it was: what reading brought into it goes out again, what was there stays.
+//! The system's page cache as it was: what reading brought into it goes out again, what was there
+//! stays.
 //!
-//! A piece of a file is taken for absent when none of a few of its pages can be read without the disk. Only such pieces are
-//! given up after they were read. Where the system cannot tell what is in memory, nothing is.
+//! A piece of a file is taken for absent when none of a few of its pages can be read without the
+//! disk. Only such pieces are given up after they were read. Where the system cannot tell what is
+//! in memory, nothing is.
 
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -26,7 +28,8 @@ pub(crate) struct Footprints {
 }
 
 impl Footprints {
-    /// Reading in large pieces needs no reading ahead by the system, which would bring in what nobody gives up.
+    /// Reading in large pieces needs no reading ahead by the system, which would bring in what
+    /// nobody gives up.
     pub(crate) fn prepare(file: &File) {
         // Advice: a file system that does not take it reads as well without.
         let _ = fadvise(file, 0, None, Advice::Random);

@@ -1,8 +1,9 @@
 //! Where bytes come from: read-only, blocking, random access.
 //!
-//! A [`Source`] hides whether a cluster lies in a folder, in memory, or under injuries that never touched a file.
-//! Paths are relative to the data directory, separated by `/`, without a leading slash; `""` is the root.
-//! What a source means by its bytes is decided above, in the cluster crate.
+//! A [`Source`] hides whether a cluster lies in a folder, in memory, or under injuries that never
+//! touched a file. Paths are relative to the data directory, separated by `/`, without a leading
+//! slash; `""` is the root. What a source means by its bytes is decided above, in the cluster
+//! crate.
 #![forbid(unsafe_code)]
 
 mod access;

@@ -25,8 +25,8 @@ pub struct Pace {
     used_until: Mutex<Duration>,
 }
 
-/// A source whose reads, of all threads together, stay below a rate. Advice to read ahead is not passed on, as what
-/// it brings would escape the count.
+/// A source whose reads, of all threads together, stay below a rate. Advice to read ahead is not
+/// passed on, as what it brings would escape the count.
 pub struct Limit {
     spec: SourceSpec,
     under: Arc<dyn Source>,

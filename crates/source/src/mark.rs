@@ -1,8 +1,10 @@
-//! Which files a source is made of, so that another copy that was put in their place is told from them.
+//! Which files a source is made of, so that another copy that was put in their place is told from
+//! them.
 //!
-//! The inode stays while a server writes to a file, when a folder is moved on its file system, and when that is mounted anew. The number of
-//! the device does not, and is left out. A number that was free is given to a new file again: where the file system keeps it, the time at
-//! which a file was made tells them apart.
+//! The inode stays while a server writes to a file, when a folder is moved on its file system, and
+//! when that is mounted anew. The number of the device does not, and is left out. A number that was
+//! free is given to a new file again: where the file system keeps it, the time at which a file was
+//! made tells them apart.
 
 use std::fs::Metadata;
 use std::os::unix::fs::MetadataExt;
@@ -50,7 +52,8 @@ impl FileMark {
     }
 }
 
-/// The marks of a source whose bytes come out of files here; none of one that has no such files, or of files that cannot be seen.
+/// The marks of a source whose bytes come out of files here; none of one that has no such files, or
+/// of files that cannot be seen.
 pub fn marks_of(spec: &SourceSpec) -> Vec<FileMark> {
     match spec {
         SourceSpec::DataDirectory { path } => {

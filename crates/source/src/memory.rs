@@ -54,7 +54,8 @@ impl Memory {
         self.files_mut().remove(path).is_some()
     }
 
-    /// From now on the path, and all below it, is there and cannot be read; a listing still shows what lies in it as files.
+    /// From now on the path, and all below it, is there and cannot be read; a listing still shows
+    /// what lies in it as files.
     pub fn make_unreadable(&self, path: impl Into<String>, kind: SourceErrorKind) {
         let mut refused = self.refused.write().unwrap_or_else(PoisonError::into_inner);
         refused.insert(path.into(), kind);

@@ -6,7 +6,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Enough for the segments that a few threads read at once.
 const KEPT_MAX: usize = 64;
-/// Open files are a budget like memory: of what the process may open, one in so many stays open here.
+/// Open files are a budget like memory: of what the process may open, one in so many stays open
+/// here.
 const KEPT_SHARE: u64 = 4;
 
 /// Which file a name led to when it was looked up: device and inode.
@@ -36,7 +37,8 @@ impl OpenFiles {
         }
     }
 
-    /// Lets go of the files that nobody reads at the moment, which closes them, and says whether there were any.
+    /// Lets go of the files that nobody reads at the moment, which closes them, and says whether
+    /// there were any.
     pub(crate) fn close_idle(&self) -> bool {
         let mut kept = self.lock();
         let before = kept.len();

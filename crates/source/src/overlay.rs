@@ -1,4 +1,5 @@
-//! Changes shown over another source without touching a file: injuries in rehearsal, plans in preview.
+//! Changes shown over another source without touching a file: injuries in rehearsal, plans in
+//! preview.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -8,15 +9,16 @@ use crate::{
     SourceSpec, path,
 };
 
-/// Another source with replaced, cut, grown, created and removed files. Files are known by the path in the patch: a
-/// second path to the same file through a link shows it unchanged.
+/// Another source with replaced, cut, grown, created and removed files. Files are known by the path
+/// in the patch: a second path to the same file through a link shows it unchanged.
 pub struct Overlay {
     spec: SourceSpec,
     under: Arc<dyn Source>,
     patches: BTreeMap<String, Vec<OverlayPatch>>,
 }
 
-/// A patched file as it looks now: so many bytes from below, zeros up to its length, and the writes over both.
+/// A patched file as it looks now: so many bytes from below, zeros up to its length, and the writes
+/// over both.
 struct Shape<'a> {
     from_below: u64,
     len: u64,
@@ -24,7 +26,8 @@ struct Shape<'a> {
 }
 
 impl Overlay {
-    /// Lays patches over a source, in order. A path no source accepts and bytes beyond the last offset are refused.
+    /// Lays patches over a source, in order. A path no source accepts and bytes beyond the last
+    /// offset are refused.
     pub fn new(under: Arc<dyn Source>, patches: Vec<OverlayPatch>) -> Result<Self> {
         let mut by_path: BTreeMap<String, Vec<OverlayPatch>> = BTreeMap::new();
         for patch in &patches {
@@ -156,7 +159,8 @@ impl<'a> Shape<'a> {
     }
 }
 
-/// Copies the part of `bytes` (at `at` in the file) that falls into `buf` (at `offset` in the file).
+/// Copies the part of `bytes` (at `at` in the file) that falls into `buf` (at `offset` in the
+/// file).
 fn lay_over(buf: &mut [u8], offset: u64, at: u64, bytes: &[u8]) {
     let to = buf
         .get_mut(size(at.saturating_sub(offset))..)

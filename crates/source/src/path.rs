@@ -2,8 +2,8 @@
 
 use crate::{Result, SourceError, SourceErrorKind};
 
-/// Refuses ([`SourceErrorKind::Refused`]) paths that could leave the tree or have two spellings: absolute ones, empty, `.` and `..`
-/// components, NUL. Every source asks this first.
+/// Refuses ([`SourceErrorKind::Refused`]) paths that could leave the tree or have two spellings:
+/// absolute ones, empty, `.` and `..` components, NUL. Every source asks this first.
 pub fn check(path: &str) -> Result<()> {
     let refused = |why: &str| Err(SourceError::new(path, SourceErrorKind::Refused, why));
     if path.is_empty() {
@@ -21,7 +21,8 @@ pub fn check(path: &str) -> Result<()> {
     Ok(())
 }
 
-/// The part of `path` below `folder`: `base/5/1` below `base` is `5/1`; `None` when it lies elsewhere.
+/// The part of `path` below `folder`: `base/5/1` below `base` is `5/1`; `None` when it lies
+/// elsewhere.
 pub(crate) fn below<'a>(path: &'a str, folder: &str) -> Option<&'a str> {
     if folder.is_empty() {
         return Some(path);

@@ -7,8 +7,9 @@ use crate::{
     SourceSpec, path,
 };
 
-/// A relation file in folder `""` under its own name, with its further segments (`16384.1`), its forks (`16384_vm`)
-/// and their segments, as far as they lie beside it. Other files of that folder do not exist here.
+/// A relation file in folder `""` under its own name, with its further segments (`16384.1`), its
+/// forks (`16384_vm`) and their segments, as far as they lie beside it. Other files of that folder
+/// do not exist here.
 pub struct SingleFile {
     spec: SourceSpec,
     name: String,

@@ -9,15 +9,16 @@ pub enum EntryKind {
     File,
     /// A folder.
     Folder,
-    /// Anything that is never opened: FIFO, socket, device, a link that leads nowhere, a name that is not UTF-8.
+    /// Anything that is never opened: FIFO, socket, device, a link that leads nowhere, a name that
+    /// is not UTF-8.
     Other,
 }
 
 /// One name in a folder.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entry {
-    /// The last component of the path. Bytes that are not UTF-8 make the whole name escaped (`\xNN`, the backslash
-    /// as `\x5c`) and its kind [`EntryKind::Other`].
+    /// The last component of the path. Bytes that are not UTF-8 make the whole name escaped
+    /// (`\xNN`, the backslash as `\x5c`) and its kind [`EntryKind::Other`].
     pub name: String,
     /// What it is, links followed.
     pub kind: EntryKind,
@@ -36,17 +37,18 @@ pub struct Range {
     pub len: u64,
 }
 
-/// A tree of files, read-only. Paths are relative to the data directory, '/'-separated, without leading slash; ""
-/// is the root. Absolute paths and `.`, `..` or empty components are refused with [`SourceErrorKind::Refused`].
+/// A tree of files, read-only. Paths are relative to the data directory, '/'-separated, without
+/// leading slash; "" is the root. Absolute paths and `.`, `..` or empty components are refused with
+/// [`SourceErrorKind::Refused`].
 ///
-/// Every method may be called from several threads at once. Nothing is promised about a file that changes meanwhile,
-/// except that a call neither panics nor hangs.
+/// Every method may be called from several threads at once. Nothing is promised about a file that
+/// changes meanwhile, except that a call neither panics nor hangs.
 pub trait Source: Send + Sync {
     /// What this source is, enough to rebuild it in another process.
     fn spec(&self) -> &SourceSpec;
 
-    /// The names in a folder, sorted by name as bytes, each once. Links are followed (`pg_tblspc/OID` is a folder);
-    /// subfolders are not entered.
+    /// The names in a folder, sorted by name as bytes, each once. Links are followed
+    /// (`pg_tblspc/OID` is a folder); subfolders are not entered.
     fn list(&self, folder: &str) -> Result<Vec<Entry>>;
 
     /// The length of a regular file in bytes.
@@ -56,10 +58,12 @@ pub trait Source: Send + Sync {
     /// An offset beyond the end gives 0.
     fn read_at(&self, path: &str, offset: u64, buf: &mut [u8]) -> Result<usize>;
 
-    /// Says what will be read soon. Advice only: it may do nothing, and errors appear when the bytes are read.
+    /// Says what will be read soon. Advice only: it may do nothing, and errors appear when the
+    /// bytes are read.
     fn prefetch(&self, _ranges: &[Range]) {}
 
-    /// What it was asked for, and is there or may be there, and could not be reached. A decorator hands on what lies below.
+    /// What it was asked for, and is there or may be there, and could not be reached. A decorator
+    /// hands on what lies below.
     fn unreadable(&self) -> Vec<SourceError> {
         Vec::new()
     }

@@ -98,11 +98,13 @@ impl SourceSpec {
     }
 }
 
-/// One change that an overlay shows without touching a file. Later ones see the result of earlier ones.
+/// One change that an overlay shows without touching a file. Later ones see the result of earlier
+/// ones.
 #[derive(Clone, Debug, Serialize, Deserialize, PartialEq, Eq)]
 #[serde(rename_all = "kebab-case")]
 pub enum OverlayPatch {
-    /// Replaces bytes. Past the end the file grows, a gap reads as zeros, and a file that is not there is created.
+    /// Replaces bytes. Past the end the file grows, a gap reads as zeros, and a file that is not
+    /// there is created.
     Bytes {
         /// The file.
         path: String,

@@ -1,7 +1,9 @@
-//! Files that passed by once, as a source: some were kept whole, of the others only pages that somebody wants to see again.
+//! Files that passed by once, as a source: some were kept whole, of the others only pages that
+//! somebody wants to see again.
 //!
-//! What was not kept reads as zeros. Whoever reads such a source must know that every page of zeros was looked at when it
-//! passed; [`StreamedBackup::is_kept`] tells the files that can be read for what they say.
+//! What was not kept reads as zeros. Whoever reads such a source must know that every page of zeros
+//! was looked at when it passed; [`StreamedBackup::is_kept`] tells the files that can be read for
+//! what they say.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
@@ -28,7 +30,8 @@ pub struct StreamedBackup {
 }
 
 impl StreamedBackup {
-    /// An empty tree; what is kept goes into a nameless file in `spill_folder`. `name` appears in the spec only.
+    /// An empty tree; what is kept goes into a nameless file in `spill_folder`. `name` appears in
+    /// the spec only.
     pub fn new(name: &str, spill_folder: &Path) -> Result<Self> {
         let shown = spill_folder.to_string_lossy();
         let kept = pgclinic_spill::nameless_file(spill_folder);

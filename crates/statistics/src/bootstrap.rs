@@ -1,9 +1,12 @@
-//! Bootstrap intervals of any figure of one or more samples: bias-corrected and accelerated (Efron's BCa).
+//! Bootstrap intervals of any figure of one or more samples: bias-corrected and accelerated
+//! (Efron's BCa).
 //!
-//! Each sample is drawn anew from itself, with replacement, `resamples` times. With ten values or more a 95 % interval of
-//! a median or a mean covers the truth in 92 to 97 % of cases (a test holds it to that); with six to nine it promises too
-//! much (a median that is asked for 97 % covers in nine of ten, says a test), and with fewer none is given. Decisions therefore lean on
-//! ranks or Student; this is for what has no such test (a quantile of latency, a ratio of slopes), and stands beside them.
+//! Each sample is drawn anew from itself, with replacement, `resamples` times. With ten values or
+//! more a 95 % interval of a median or a mean covers the truth in 92 to 97 % of cases (a test holds
+//! it to that); with six to nine it promises too much (a median that is asked for 97 % covers in
+//! nine of ten, says a test), and with fewer none is given. Decisions therefore lean on ranks or
+//! Student; this is for what has no such test (a quantile of latency, a ratio of slopes), and
+//! stands beside them.
 
 use statrs::distribution::ContinuousCDF;
 
@@ -17,8 +20,8 @@ pub const VALUES_MIN: usize = 6;
 /// A figure of samples, such as the ratio of two medians.
 pub type Figure<'a> = &'a dyn Fn(&[Vec<f64>]) -> f64;
 
-/// The figure with an interval that errs about `alpha`. `None` for samples below [`VALUES_MIN`] and figures that are no
-/// finite number.
+/// The figure with an interval that errs about `alpha`. `None` for samples below [`VALUES_MIN`] and
+/// figures that are no finite number.
 pub fn interval(
     samples: &[Vec<f64>],
     figure: Figure<'_>,

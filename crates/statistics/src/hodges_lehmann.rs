@@ -1,14 +1,15 @@
-//! Hodges and Lehmann's difference: the median of all pairwise differences, with an interval by exact ranks.
+//! Hodges and Lehmann's difference: the median of all pairwise differences, with an interval by
+//! exact ranks.
 //!
-//! A third of the values may be wild without moving it far, and the interval asks nothing of the distribution but that
-//! the sides differ by a shift. On logarithms the shift is a ratio.
+//! A third of the values may be wild without moving it far, and the interval asks nothing of the
+//! distribution but that the sides differ by a shift. On logarithms the shift is a ratio.
 
 use super::quantile::{median, sorted};
 use super::ranks::{rank_sum_outside, signed_rank_outside};
 use super::{Estimate, Interval};
 
-/// The centre of differences that were taken in pairs: the median of all means of two. `None` where so few cannot
-/// bear `alpha` (below six for 0.05).
+/// The centre of differences that were taken in pairs: the median of all means of two. `None` where
+/// so few cannot bear `alpha` (below six for 0.05).
 pub fn paired(differences: &[f64], alpha: f64) -> Option<Estimate> {
     let outside = signed_rank_outside(differences.len(), alpha)?;
     let mut means = Vec::with_capacity(differences.len() * (differences.len() + 1) / 2);
@@ -22,8 +23,8 @@ pub fn paired(differences: &[f64], alpha: f64) -> Option<Estimate> {
     estimate(&means, outside)
 }
 
-/// By how much `candidate` lies above `baseline`, two samples without pairs. `None` where so few cannot bear `alpha`
-/// (below four and four for 0.05).
+/// By how much `candidate` lies above `baseline`, two samples without pairs. `None` where so few
+/// cannot bear `alpha` (below four and four for 0.05).
 pub fn unpaired(baseline: &[f64], candidate: &[f64], alpha: f64) -> Option<Estimate> {
     let outside = rank_sum_outside(baseline.len(), candidate.len(), alpha)?;
     let differences = candidate

@@ -1,9 +1,10 @@
 //! What a handful of runs can honestly say. Pure functions of numbers and a seed.
 //!
-//! A decision leans on the differences inside blocks ([`paired`]): what slows a whole block falls out. Six blocks or more
-//! are judged by ranks ([`hodges_lehmann`]), fewer by Student's distribution with what control runs say of the spread
-//! ([`student`]). Either interval errs at most as often as it says when both sides are alike,
-//! and [`stopping`] shares that right to err among the looks, so that stopping early is no cheating.
+//! A decision leans on the differences inside blocks ([`paired`]): what slows a whole block falls
+//! out. Six blocks or more are judged by ranks ([`hodges_lehmann`]), fewer by Student's
+//! distribution with what control runs say of the spread ([`student`]). Either interval errs at
+//! most as often as it says when both sides are alike, and [`stopping`] shares that right to err
+//! among the looks, so that stopping early is no cheating.
 //!
 //! Everywhere, values are finite and a sample may be too small: `None` says so, never a wide guess.
 #![forbid(unsafe_code)]

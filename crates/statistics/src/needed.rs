@@ -7,9 +7,9 @@ use super::{Interval, number, place};
 /// Nothing beyond this many blocks is worth waiting for.
 pub const BLOCKS_MAX: usize = 1_000;
 
-/// Blocks, all in all, after which an interval that errs `alpha` around `value` would clear 0 or lie within `margin`
-/// (both logarithms), if the spread that is known after `done` blocks stays and its freedom grows with the blocks. `None`
-/// beyond [`BLOCKS_MAX`].
+/// Blocks, all in all, after which an interval that errs `alpha` around `value` would clear 0 or
+/// lie within `margin` (both logarithms), if the spread that is known after `done` blocks stays and
+/// its freedom grows with the blocks. `None` beyond [`BLOCKS_MAX`].
 pub fn blocks(
     value: f64,
     (scatter, done): (Pooled, usize),

@@ -1,8 +1,8 @@
 //! The noise floor: how much the very same thing differs when it is run twice in one block.
 //!
-//! Control cells repeat an arm under another name. The ratio of such a pair is 1 but for noise, so that its mean is known
-//! and every pair is worth a degree of freedom. Like a difference of two arms in a block it is a difference of two runs, so
-//! that both scatter alike when the arms do.
+//! Control cells repeat an arm under another name. The ratio of such a pair is 1 but for noise, so
+//! that its mean is known and every pair is worth a degree of freedom. Like a difference of two
+//! arms in a block it is a difference of two runs, so that both scatter alike when the arms do.
 
 use super::number;
 
@@ -48,7 +48,8 @@ impl Noise {
         self.origin
     }
 
-    /// What was known after so many blocks, so that a look that is taken again later is the same look.
+    /// What was known after so many blocks, so that a look that is taken again later is the same
+    /// look.
     #[must_use]
     pub fn after(&self, blocks: usize) -> Noise {
         let mut known = self.clone();

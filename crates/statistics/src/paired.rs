@@ -1,8 +1,8 @@
 //! Differences inside blocks.
 //!
-//! A block runs every cell once (A B, or A B B A), close in time. What slows the machine for a while slows the whole
-//! block and falls out of the difference; in A B B A a steady drift falls out too. Values are compared as ratios, which
-//! are differences of logarithms.
+//! A block runs every cell once (A B, or A B B A), close in time. What slows the machine for a
+//! while slows the whole block and falls out of the difference; in A B B A a steady drift falls out
+//! too. Values are compared as ratios, which are differences of logarithms.
 
 use std::collections::BTreeMap;
 
@@ -18,8 +18,8 @@ pub struct Pairs {
     pub unpaired: usize,
 }
 
-/// `ln(candidate / baseline)` of every block that has both, a side's values of one block averaged. `None` when a value
-/// is not above zero: such values have no ratio.
+/// `ln(candidate / baseline)` of every block that has both, a side's values of one block averaged.
+/// `None` when a value is not above zero: such values have no ratio.
 pub fn log_ratios(baseline: &[(u32, f64)], candidate: &[(u32, f64)]) -> Option<Pairs> {
     let above_zero = |values: &[(u32, f64)]| values.iter().all(|(_, value)| *value > 0.0);
     let logarithms = |values: &[(u32, f64)]| -> Vec<(u32, f64)> {
@@ -43,8 +43,9 @@ pub fn differences(baseline: &[(u32, f64)], candidate: &[(u32, f64)]) -> Pairs {
     }
 }
 
-/// The centre of the differences with an interval that errs at most `alpha`: by exact ranks where there are enough for
-/// that, else by Student with what control runs say of the spread. Which of the two depends on the count alone.
+/// The centre of the differences with an interval that errs at most `alpha`: by exact ranks where
+/// there are enough for that, else by Student with what control runs say of the spread. Which of
+/// the two depends on the count alone.
 pub fn interval(differences: &[f64], noise: Option<&Noise>, alpha: f64) -> Option<Estimate> {
     hodges_lehmann::paired(differences, alpha)
         .or_else(|| student::mean_interval(differences, noise, alpha))

@@ -10,8 +10,8 @@ pub fn sorted(values: &[f64]) -> Vec<f64> {
     sorted
 }
 
-/// The value that `share` of the sample does not exceed, interpolated between neighbours (Hyndman and Fan's seventh
-/// definition, as R and NumPy do). `None` for no values.
+/// The value that `share` of the sample does not exceed, interpolated between neighbours (Hyndman
+/// and Fan's seventh definition, as R and NumPy do). `None` for no values.
 pub fn quantile(values: &[f64], share: f64) -> Option<f64> {
     quantile_of_sorted(&sorted(values), share)
 }
@@ -31,8 +31,9 @@ pub fn median(values: &[f64]) -> Option<f64> {
     quantile(values, 0.5)
 }
 
-/// Where the median of whatever the values come from lies, right in at least `1 - alpha` of all cases whatever the
-/// distribution: by the ranks that a fair coin would give. `None` below six values for an alpha of 0.05.
+/// Where the median of whatever the values come from lies, right in at least `1 - alpha` of all
+/// cases whatever the distribution: by the ranks that a fair coin would give. `None` below six
+/// values for an alpha of 0.05.
 pub fn median_interval(values: &[f64], alpha: f64) -> Option<Interval> {
     let sorted = sorted(values);
     let count = sorted.len();

@@ -18,8 +18,9 @@ pub(super) fn coin_tail(count: usize, rank: usize) -> f64 {
     tail
 }
 
-/// How many of the lowest of all sorted candidates lie outside an interval that errs at most `alpha`, for a statistic
-/// whose distribution over 0, 1, 2 … is `chances`. `None` when even none outside errs more.
+/// How many of the lowest of all sorted candidates lie outside an interval that errs at most
+/// `alpha`, for a statistic whose distribution over 0, 1, 2 … is `chances`. `None` when even none
+/// outside errs more.
 fn outside(chances: &[f64], alpha: f64) -> Option<usize> {
     let mut tail = 0.0;
     let mut kept = None;
@@ -45,7 +46,8 @@ pub(super) fn standard_normal() -> Normal {
     Normal::standard()
 }
 
-/// How many of the lowest pairwise means (Walsh averages) of `count` differences are left out: Wilcoxon's signed rank.
+/// How many of the lowest pairwise means (Walsh averages) of `count` differences are left out:
+/// Wilcoxon's signed rank.
 pub(super) fn signed_rank_outside(count: usize, alpha: f64) -> Option<usize> {
     if count > COUNTED_MAX {
         let n = number(count);
@@ -104,8 +106,9 @@ fn certain_zero(len: usize) -> Vec<f64> {
     chances
 }
 
-/// How many of the lowest slopes between points are left out, where points stand in groups of equal x: `groups` are their
-/// sizes in the order of x. Jonckheere and Terpstra's count of pairs out of order, which is Kendall's where each group is one.
+/// How many of the lowest slopes between points are left out, where points stand in groups of equal
+/// x: `groups` are their sizes in the order of x. Jonckheere and Terpstra's count of pairs out of
+/// order, which is Kendall's where each group is one.
 pub(super) fn slopes_outside(groups: &[usize], alpha: f64) -> Option<usize> {
     let count: usize = groups.iter().sum();
     if count > COUNTED_MAX {
@@ -117,7 +120,8 @@ pub(super) fn slopes_outside(groups: &[usize], alpha: f64) -> Option<usize> {
             alpha,
         );
     }
-    // Where the points of a group stand among all before it does not depend on how those stand among themselves.
+    // Where the points of a group stand among all before it does not depend on how those stand
+    // among themselves.
     let mut chances = vec![1.0];
     let mut before = 0;
     for size in groups.iter().copied().filter(|size| *size > 0) {

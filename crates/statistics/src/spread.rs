@@ -28,8 +28,8 @@ pub struct Pooled {
     pub freedom: f64,
 }
 
-/// The spread that all samples share: a curve of many points with two runs each knows it well where no point does.
-/// `None` when no sample has two values.
+/// The spread that all samples share: a curve of many points with two runs each knows it well where
+/// no point does. `None` when no sample has two values.
 pub fn pooled(samples: &[Vec<f64>]) -> Option<Pooled> {
     let parts = samples.iter().filter_map(|sample| {
         let centre = mean(sample)?;

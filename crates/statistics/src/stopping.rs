@@ -1,10 +1,12 @@
 //! When the runs may be looked at, and how much each look may err.
 //!
-//! Looking after every block and stopping as soon as a difference shows finds differences that are not there. Here the
-//! looks are fixed beforehand (half, three quarters and all of the planned blocks) and share the whole alpha: by the time
-//! that a share `t` of the blocks is done, `alpha t^2` is spent where the run may end at a look, and `alpha t^6` where it goes
-//! on to its end whatever it finds. The chance to err at any look is at most the sum, whatever the test and however the
-//! looks depend on each other. Looking between looks changes nothing: the last look counts.
+//! Looking after every block and stopping as soon as a difference shows finds differences that are
+//! not there. Here the looks are fixed beforehand (half, three quarters and all of the planned
+//! blocks) and share the whole alpha: by the time that a share `t` of the blocks is done, `alpha
+//! t^2` is spent where the run may end at a look, and `alpha t^6` where it goes on to its end
+//! whatever it finds. The chance to err at any look is at most the sum, whatever the test and
+//! however the looks depend on each other. Looking between looks changes nothing: the last look
+//! counts.
 //!
 //! The intervals of all looks hold together, so what stands at the end is what they have in common.
 
@@ -71,8 +73,9 @@ pub struct Judged {
     pub blocks: usize,
 }
 
-/// Judges `differences`, in the order of blocks, at every look that they reach. `interval` makes an interval that errs at
-/// most the alpha it is given. `None` before the first look that can be judged, and when the looks contradict each other.
+/// Judges `differences`, in the order of blocks, at every look that they reach. `interval` makes an
+/// interval that errs at most the alpha it is given. `None` before the first look that can be
+/// judged, and when the looks contradict each other.
 pub fn judge(
     differences: &[f64],
     looks: &[Look],

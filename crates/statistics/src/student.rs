@@ -1,9 +1,9 @@
 //! The mean of a few differences with Student's interval, which ranks cannot give below six.
 //!
-//! When both sides are alike the differences are symmetric, and heavy tails only widen the interval. The danger of few
-//! values is a spread that happens to look tiny, and the price of being wary is an interval that decides nothing. Control
-//! runs ([`super::noise`]) help against both: those of the same place are counted in ([`scatter`]), those of other places
-//! are a floor.
+//! When both sides are alike the differences are symmetric, and heavy tails only widen the
+//! interval. The danger of few values is a spread that happens to look tiny, and the price of being
+//! wary is an interval that decides nothing. Control runs ([`super::noise`]) help against both:
+//! those of the same place are counted in ([`scatter`]), those of other places are a floor.
 
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
@@ -35,11 +35,12 @@ pub fn mean_interval(differences: &[f64], noise: Option<&Noise>, alpha: f64) -> 
 
 /// How much one difference scatters, and what tells so. `None` below two values.
 ///
-/// Control pairs of the same place scatter as differences do when both sides are alike: then all of them together know the
-/// spread, with a degree of freedom for each pair and for each block but one. Where the blocks scatter more than the
-/// controls, the other side may be the noisier one, or its effect not the same in each block; what controls say does not
-/// count then. (To take them in all the same would err three times as often as stated when one side is four times as
-/// noisy.) Controls of other places lend no freedom.
+/// Control pairs of the same place scatter as differences do when both sides are alike: then all of
+/// them together know the spread, with a degree of freedom for each pair and for each block but
+/// one. Where the blocks scatter more than the controls, the other side may be the noisier one, or
+/// its effect not the same in each block; what controls say does not count then. (To take them in
+/// all the same would err three times as often as stated when one side is four times as noisy.)
+/// Controls of other places lend no freedom.
 pub fn scatter(differences: &[f64], noise: Option<&Noise>) -> Option<(Pooled, Witness)> {
     let own = Pooled {
         spread: variance(differences)?.sqrt(),
@@ -68,7 +69,8 @@ pub fn scatter(differences: &[f64], noise: Option<&Noise>) -> Option<(Pooled, Wi
     })
 }
 
-/// Welch's interval for `candidate - baseline`, two samples without pairs. `None` below two values on a side.
+/// Welch's interval for `candidate - baseline`, two samples without pairs. `None` below two values
+/// on a side.
 pub fn unpaired(
     baseline: &[f64],
     candidate: &[f64],

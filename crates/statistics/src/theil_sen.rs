@@ -1,7 +1,8 @@
-//! Theil and Sen's slope: the median of the slopes of all pairs of points that differ in x, with an interval by exact ranks.
+//! Theil and Sen's slope: the median of the slopes of all pairs of points that differ in x, with an
+//! interval by exact ranks.
 //!
-//! The interval holds for points whose errors are independent. Samples of one process's memory are not; there the slope
-//! is one number a run, and runs are compared.
+//! The interval holds for points whose errors are independent. Samples of one process's memory are
+//! not; there the slope is one number a run, and runs are compared.
 
 use super::quantile::{median, sorted};
 use super::ranks::slopes_outside;
@@ -15,7 +16,8 @@ pub fn slope(points: &[[f64; 2]]) -> Option<f64> {
     median(&slopes(&thinned(points)))
 }
 
-/// The slope with an interval that errs at most `alpha`. `None` where so few points cannot bear it (below five for 0.05).
+/// The slope with an interval that errs at most `alpha`. `None` where so few points cannot bear it
+/// (below five for 0.05).
 pub fn slope_interval(points: &[[f64; 2]], alpha: f64) -> Option<Estimate> {
     let points = thinned(points);
     let slopes = sorted(&slopes(&points));

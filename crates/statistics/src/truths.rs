@@ -192,7 +192,8 @@ fn pages_of_many_cards_are_rarely_wrong_anywhere() {
     }
 }
 
-/// Controls repeat the baseline: of a candidate with more noise they know too little, and must not be believed.
+/// Controls repeat the baseline: of a candidate with more noise they know too little, and must not
+/// be believed.
 #[test]
 fn a_noisier_candidate_is_not_judged_by_the_calm_of_the_controls() {
     for tail in TAILS {

@@ -1,5 +1,5 @@
-//! What a user without the journal can do, in the words that injuries share. Every way begins with a copy
-//! of the whole data directory.
+//! What a user without the journal can do, in the words that injuries share. Every way begins with
+//! a copy of the whole data directory.
 
 pub(crate) const RESTORE_PAGE: &str = "Take the page from a backup or a standby. Where WAL reaches back to the last full page image of it, restoring the backup and replaying gives it back exactly.";
 pub(crate) const CHECKSUM_ONLY: &str = "The bytes are whole: with ignore_checksum_failure = on the relation can be dumped and loaded again, which writes a right checksum. Ask first why only the checksum is wrong.";

@@ -99,8 +99,8 @@ fn move_tablespaces(copy: &Path, annex: &Path) -> Result<Vec<PathBuf>> {
     Ok(tablespaces)
 }
 
-/// Copies a folder. Links stay links, but for those that `follow` says lead to something of the cluster's own:
-/// a copy that shared its WAL with the original would write to it.
+/// Copies a folder. Links stay links, but for those that `follow` says lead to something of the
+/// cluster's own: a copy that shared its WAL with the original would write to it.
 fn copy_tree(from: &Path, to: &Path, follow: &dyn Fn(&Path) -> bool) -> Result<()> {
     let mut left = vec![(from.to_path_buf(), to.to_path_buf())];
     while let Some((from, to)) = left.pop() {

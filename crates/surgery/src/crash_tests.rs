@@ -1,4 +1,5 @@
-//! The plug is pulled between any two steps, and once more while undoing: the first bytes come back.
+//! The plug is pulled between any two steps, and once more while undoing: the first bytes come
+//! back.
 
 #![allow(
     clippy::cast_possible_truncation,
@@ -292,7 +293,8 @@ fn folder() -> JournalFolder {
     JournalFolder::new(Path::new("/journals/one"))
 }
 
-/// Before the journal was lasting nothing may have been written; after that it takes everything back.
+/// Before the journal was lasting nothing may have been written; after that it takes everything
+/// back.
 fn undone(files: &mut Simulated) {
     if files.len(&folder().file()).expect("no fault").is_some() {
         take_back(files, &folder(), Path::new(PGDATA)).expect("an undo");

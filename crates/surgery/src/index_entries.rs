@@ -9,7 +9,8 @@ use pgclinic_format::{BlockNo, Fork, LpFlags, Page};
 
 use crate::injury_target::InjuryTarget;
 
-/// Entries of valid btrees of the target's table that name rows of these blocks and are not marked dead.
+/// Entries of valid btrees of the target's table that name rows of these blocks and are not marked
+/// dead.
 pub(crate) fn entries_to(target: &InjuryTarget<'_>, blocks: Range<u64>) -> u64 {
     let names = |index: &Relation| in_index(target, index, &blocks).unwrap_or(0);
     btrees_of(target).into_iter().map(names).sum()
@@ -24,8 +25,8 @@ pub(crate) fn has_complete_btree(target: &InjuryTarget<'_>) -> bool {
     btrees_of(target).iter().any(is_complete)
 }
 
-/// No valid index of the target's table leads to rows of these blocks. Other indexes than btrees are not read: a table
-/// that has one may be given away by it.
+/// No valid index of the target's table leads to rows of these blocks. Other indexes than btrees
+/// are not read: a table that has one may be given away by it.
 pub(crate) fn nothing_leads_to(target: &InjuryTarget<'_>, blocks: Range<u64>) -> bool {
     let is_mute = |index: &&Relation| {
         use AccessMethod::{Brin, Btree};

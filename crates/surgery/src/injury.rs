@@ -5,7 +5,8 @@ use pgclinic_model::plan::{Change, Patch};
 use crate::followers::Rules;
 use crate::injury_target::{InjuryTarget, InjuryTargetKind, Row};
 
-/// A way to hurt a cluster: a `const` in the file of its family, above the small function that does it.
+/// A way to hurt a cluster: a `const` in the file of its family, above the small function that does
+/// it.
 #[derive(Clone, Copy)]
 pub struct Injury {
     /// Kebab-case; names the hurt.
@@ -16,8 +17,8 @@ pub struct Injury {
     pub wants: Wants,
     /// What a user without the journal can do.
     pub recovery_advice: &'static str,
-    /// The damage for this target and seed, or `None` when it cannot be hurt this way. Same target and seed, same
-    /// damage.
+    /// The damage for this target and seed, or `None` when it cannot be hurt this way. Same target
+    /// and seed, same damage.
     pub damage: fn(&InjuryTarget<'_>, u64) -> Option<Damage>,
 }
 
@@ -26,7 +27,8 @@ pub struct Injury {
 pub struct Wants {
     /// Kinds of targets.
     pub kinds: &'static [InjuryTargetKind],
-    /// Only the large filling has such a place: a relation of more than one segment, a prepared transaction.
+    /// Only the large filling has such a place: a relation of more than one segment, a prepared
+    /// transaction.
     pub needs_large: bool,
     /// It changes one page, and can be done raw or with the page's checksum made true again.
     pub page_injury: bool,
@@ -117,7 +119,8 @@ impl Damage {
         Damage::bytes(target, &after, words)
     }
 
-    /// Edits one row of the target's page; the edit is given the bytes from the tuple to the end of the page.
+    /// Edits one row of the target's page; the edit is given the bytes from the tuple to the end of
+    /// the page.
     pub fn edit_row(
         target: &InjuryTarget<'_>,
         row: &Row<'_>,

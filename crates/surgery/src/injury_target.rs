@@ -216,7 +216,8 @@ impl InjuryTarget<'_> {
         self.checkpoint()?.next_xid().0.checked_add(1000)
     }
 
-    /// The checkpoint that bounds every number on disk; nothing in a cluster that was not shut down.
+    /// The checkpoint that bounds every number on disk; nothing in a cluster that was not shut
+    /// down.
     pub fn checkpoint(&self) -> Option<&Checkpoint> {
         let control = self.cluster.control.trusted()?;
         control.is_shut_down().then_some(&control.checkpoint)

@@ -1,5 +1,5 @@
-//! Every place of a cluster that can be hurt: user relations of databases that are no templates, in an
-//! order that the seed decides. Catalogs are left alone, since without them nothing has a name.
+//! Every place of a cluster that can be hurt: user relations of databases that are no templates, in
+//! an order that the seed decides. Catalogs are left alone, since without them nothing has a name.
 
 use pgclinic_cluster::{Catalog, Cluster, ForkFiles, Persistence, RelKind, Relation, read_block};
 use pgclinic_format::types::FIRST_NORMAL_OID;

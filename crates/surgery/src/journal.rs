@@ -1,12 +1,13 @@
-//! The undo record: what is about to be written and what was there before, on disk before the first byte changes.
+//! The undo record: what is about to be written and what was there before, on disk before the first
+//! byte changes.
 //!
 //! ```text
 //! JOURNAL/journal.json     schema pgclinic.journal/1; state planned → applied → undone
 //!         <kept files>     bytes of cut and removed files
 //! ```
 //!
-//! Each state is written to a file of its own and renamed over the last one, so that a reader finds one
-//! of them whole.
+//! Each state is written to a file of its own and renamed over the last one, so that a reader finds
+//! one of them whole.
 
 use std::path::{Path, PathBuf};
 
@@ -63,7 +64,8 @@ pub struct Journal {
     pub schema: String,
     /// Who wrote it.
     pub tool: Tool,
-    /// The cluster, as text since it does not fit a JSON number; null when its control file could not be read.
+    /// The cluster, as text since it does not fit a JSON number; null when its control file could
+    /// not be read.
     pub system_identifier: Option<String>,
     /// The data directory, links resolved.
     pub pgdata: PathBuf,
@@ -300,8 +302,8 @@ pub(crate) fn copy_range(
     Ok(hasher.finalize().to_hex().to_string())
 }
 
-/// Hands out the bytes of a range in steps, each with its offset from the range's start. A file that ends
-/// before gives fewer bytes.
+/// Hands out the bytes of a range in steps, each with its offset from the range's start. A file
+/// that ends before gives fewer bytes.
 pub(crate) fn each_step(
     storage: &dyn Storage,
     path: &Path,

@@ -1,4 +1,5 @@
-//! The only crate that writes to a cluster: injuries for rehearsals, and the journal that takes them back.
+//! The only crate that writes to a cluster: injuries for rehearsals, and the journal that takes
+//! them back.
 //!
 //! ```text
 //! injury + target ─► Damage (Patch) ─► apply: safety, journal, write, read back ─► undo: first bytes again

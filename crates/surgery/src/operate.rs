@@ -49,8 +49,8 @@ pub struct Undone {
     pub changes: u64,
 }
 
-/// Journals and writes a patch, or leaves everything as it was. When it fails half way, the journal takes
-/// back what was written.
+/// Journals and writes a patch, or leaves everything as it was. When it fails half way, the journal
+/// takes back what was written.
 pub fn apply(operation: &Operation<'_>) -> Result<Applied> {
     let pgdata = safety::resolve(operation.pgdata)?;
     safety::check_not_running(&pgdata)?;
@@ -76,8 +76,8 @@ pub fn apply(operation: &Operation<'_>) -> Result<Applied> {
     })
 }
 
-/// Takes back what a journal, or the journal in a folder, tells; on its own cluster, or on `pgdata` where that
-/// was moved to.
+/// Takes back what a journal, or the journal in a folder, tells; on its own cluster, or on `pgdata`
+/// where that was moved to.
 pub fn undo(journal: &Path, pgdata: Option<&Path>) -> Result<Undone> {
     let folder = JournalFolder::new(journal);
     let read = folder.read(&Disk)?;

@@ -37,7 +37,8 @@ pub struct InjuryOptions {
 pub struct PlannedInjury {
     /// What is to be written, sealed if that was asked for.
     pub patch: Patch,
-    /// The damage. `must` already holds `checksum-mismatch` where the page's checksum will be seen to be wrong.
+    /// The damage. `must` already holds `checksum-mismatch` where the page's checksum will be seen
+    /// to be wrong.
     pub damage: Damage,
     /// Where.
     pub place: Place,

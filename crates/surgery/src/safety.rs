@@ -1,7 +1,7 @@
 //! Which folders may be written to at all.
 //!
-//! A folder with the marker `pgclinic.drill` is a copy for rehearsals. Anything else needs the cluster's system
-//! identifier typed out. A server that runs, or may run, is never written under.
+//! A folder with the marker `pgclinic.drill` is a copy for rehearsals. Anything else needs the
+//! cluster's system identifier typed out. A server that runs, or may run, is never written under.
 
 use std::fs;
 use std::io;
@@ -86,8 +86,8 @@ pub(crate) fn check_consent(pgdata: &Path, consent: Consent) -> Result<()> {
     }
 }
 
-/// Refuses a cluster that a server has open, or may have. In a marked copy a `postmaster.pid` whose process
-/// is gone is what a crash left behind.
+/// Refuses a cluster that a server has open, or may have. In a marked copy a `postmaster.pid` whose
+/// process is gone is what a crash left behind.
 pub fn check_not_running(pgdata: &Path) -> Result<()> {
     let path = pgdata.join("postmaster.pid");
     let text = match fs::read(&path) {

@@ -1,4 +1,5 @@
-//! A patch that has been looked at: every path stays in the cluster, no two changes touch the same bytes.
+//! A patch that has been looked at: every path stays in the cluster, no two changes touch the same
+//! bytes.
 
 use std::path::{Component, Path, PathBuf};
 

@@ -1,8 +1,8 @@
 //! Takes a patch back, from wherever its writing or an earlier undo stopped.
 //!
-//! Nothing is written before every change was found in the state from before, from after, or in between of
-//! them: sectors of 512 bytes are written whole, so a write that was cut short leaves each of them either
-//! old or new.
+//! Nothing is written before every change was found in the state from before, from after, or in
+//! between of them: sectors of 512 bytes are written whole, so a write that was cut short leaves
+//! each of them either old or new.
 
 use std::path::{Path, PathBuf};
 
@@ -59,8 +59,8 @@ pub(crate) fn take_back(
     Ok(undone)
 }
 
-/// The cluster is the journal's: its control file, with the bytes from before laid over it, says so. A
-/// journal of a cluster whose control file made no sense is known by its bytes alone.
+/// The cluster is the journal's: its control file, with the bytes from before laid over it, says
+/// so. A journal of a cluster whose control file made no sense is known by its bytes alone.
 fn check_identity(
     storage: &dyn Storage,
     folder: &JournalFolder,
@@ -232,8 +232,8 @@ fn examine_bytes(
     Ok(Found::NotBefore)
 }
 
-/// The tail of a cut file may hold kept bytes or, where a restoring was cut short, zeros; `true` when it holds
-/// kept bytes only.
+/// The tail of a cut file may hold kept bytes or, where a restoring was cut short, zeros; `true`
+/// when it holds kept bytes only.
 fn compare_with_kept(
     storage: &dyn Storage,
     folder: &JournalFolder,

@@ -1,4 +1,5 @@
-//! Plain base backups put into archives, as `pg_basebackup --format=tar` would have given them, whatever the major.
+//! Plain base backups put into archives, as `pg_basebackup --format=tar` would have given them,
+//! whatever the major.
 
 use std::fs::{self, File};
 use std::io::{self, Read};
@@ -52,7 +53,8 @@ impl Packing {
     }
 }
 
-/// The files of a plain backup in `base.tar` or the like in a folder beside it, with its manifest; gives the archive.
+/// The files of a plain backup in `base.tar` or the like in a folder beside it, with its manifest;
+/// gives the archive.
 pub fn archived(backup: &Path, packing: Packing) -> PathBuf {
     let to = backup.with_extension(packing.ending());
     fs::create_dir(&to).expect("a directory");

@@ -85,7 +85,8 @@ impl Load {
         Self::holding(server, scripts, |statement, done| done.expect(statement))
     }
 
-    /// The same with sessions that may stand in each other's way: a deadlock ends a statement and nothing else.
+    /// The same with sessions that may stand in each other's way: a deadlock ends a statement and
+    /// nothing else.
     pub fn start_rivals(server: &Server, scripts: &[&'static str]) -> Self {
         Self::holding(server, scripts, |_, _| ())
     }

@@ -1,4 +1,5 @@
-//! Base backups of running servers, made by `pg_basebackup`, or without any tool over the replication protocol.
+//! Base backups of running servers, made by `pg_basebackup`, or without any tool over the
+//! replication protocol.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,8 +12,8 @@ use pgclinic_source::{EntryKind, Result, SourceError, SourceErrorKind};
 
 use crate::{TempCopy, execute, run_as};
 
-/// Runs `pg_basebackup` into `folder`, which must be empty or missing, with further arguments. The server's programs
-/// must have it: an installed PostgreSQL does.
+/// Runs `pg_basebackup` into `folder`, which must be empty or missing, with further arguments. The
+/// server's programs must have it: an installed PostgreSQL does.
 pub fn base_backup(server: &Server, folder: &Path, arguments: &[&str]) {
     let program = server.installation().tool("pg_basebackup");
     let program = program.expect("an installed PostgreSQL has pg_basebackup");
@@ -44,8 +45,8 @@ pub fn with_summaries() -> StartOptions {
     as_primary().with("summarize_wal", "on")
 }
 
-/// A plain backup with its WAL and manifest, taken over the replication protocol; with the folder of an earlier one, an
-/// incremental backup on that. Tablespaces lie in `pg_tblspc` itself.
+/// A plain backup with its WAL and manifest, taken over the replication protocol; with the folder
+/// of an earlier one, an incremental backup on that. Tablespaces lie in `pg_tblspc` itself.
 pub fn streamed_backup(server: &Server, folder: &Path, earlier: Option<&Path>) {
     let options = ConnectOptions::default().replicating();
     let mut session = server
@@ -92,7 +93,8 @@ pub struct Backups {
 }
 
 impl Backups {
-    /// Takes them of a server that was started with summaries; the changes are made in the test database.
+    /// Takes them of a server that was started with summaries; the changes are made in the test
+    /// database.
     pub fn taken(server: &Server, scratch: &Scratch, changes: &str) -> Self {
         let folder = |name: &str| scratch.path().join(name);
         let (full, link, again) = (folder("full"), folder("link"), folder("again"));

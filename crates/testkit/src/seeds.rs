@@ -28,7 +28,8 @@ pub struct Seeded {
     pub tablespace: PathBuf,
 }
 
-/// The seed for this server, made now if it is not there yet. Parallel tests wait for the first of them.
+/// The seed for this server, made now if it is not there yet. Parallel tests wait for the first of
+/// them.
 pub fn seed(installation: &Installation, checksums: Checksums) -> Seeded {
     make_seed(installation, checksums).unwrap_or_else(|error| {
         panic!(

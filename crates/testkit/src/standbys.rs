@@ -6,8 +6,8 @@ use pgclinic_servers::{Server, Session, StartOptions};
 
 use crate::TempCopy;
 
-/// A server on this copy that follows the primary, with further settings. The primary needs `max_wal_senders` and the WAL since
-/// the copy was taken.
+/// A server on this copy that follows the primary, with further settings. The primary needs
+/// `max_wal_senders` and the WAL since the copy was taken.
 pub fn standby(copy: &TempCopy, primary: &Server, options: StartOptions) -> Server {
     std::fs::write(copy.pgdata.join("standby.signal"), "").expect("a file");
     let folder = primary.socket_folder().display();

@@ -1,4 +1,5 @@
-//! One ordered plan for all findings: what to secure, what to read out, what heals, tables before what is made from them.
+//! One ordered plan for all findings: what to secure, what to read out, what heals, tables before
+//! what is made from them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -133,7 +134,8 @@ fn written((key, gathered): ((Rank, &str, std::cmp::Reverse<Safety>), Gathered))
     )
 }
 
-/// Findings of pages ask for an index beside its users, those of files for it alone: the latter serves both.
+/// Findings of pages ask for an index beside its users, those of files for it alone: the latter
+/// serves both.
 fn one_command_an_index(commands: &mut Commands) {
     let alone: BTreeSet<String> = commands.keys().cloned().collect();
     commands.retain(|command, _| {

@@ -25,8 +25,8 @@ const PASSED_OVER: [&str; 5] = [
     "standby.signal",
 ];
 
-/// What the names of a server's sockets and of their locks begin with: they mean nothing where that server does not run, and
-/// whoever moves a backup sweeps them out.
+/// What the names of a server's sockets and of their locks begin with: they mean nothing where that
+/// server does not run, and whoever moves a backup sweeps them out.
 const SOCKET: &str = ".s.PGSQL.";
 
 /// The manifest answers for the file.
@@ -35,7 +35,8 @@ pub(crate) fn counts(path: &str) -> bool {
     !PASSED_OVER.contains(&first) && !first.starts_with(SOCKET)
 }
 
-/// Every regular file of a backup that counts, in the order of folders; what was not looked at comes back.
+/// Every regular file of a backup that counts, in the order of folders; what was not looked at
+/// comes back.
 pub(crate) fn for_each_file(source: &dyn Source, tell: &mut dyn FnMut(&str)) -> Vec<NotChecked> {
     walk(source, (DEPTH_MAX, NAMES_MAX), tell)
 }
@@ -98,7 +99,8 @@ fn first_gap(gaps: &mut Vec<NotChecked>, what: String, why: String) {
     }
 }
 
-/// Gives paths the names of their relations. Catalogs are read when they are asked for, and one database's are kept.
+/// Gives paths the names of their relations. Catalogs are read when they are asked for, and one
+/// database's are kept.
 pub(crate) struct BackupPlaces<'a> {
     cluster: &'a Cluster,
     catalog: RefCell<Option<(Oid, Catalog)>>,

@@ -71,7 +71,8 @@ impl Cover {
             Family::Inclusion if matches!(column.type_oid, INET | CIDR) => Ok(Cover::Network),
             Family::Inclusion => ordered(&ty).map(Cover::Range),
             Family::Bloom => {
-                // Under a collation that is not deterministic, or is unknown, text is not hashed as it is.
+                // Under a collation that is not deterministic, or is unknown, text is not hashed as
+                // it is.
                 let is_text = matches!(class.input_type, 25 | 1042);
                 if is_text
                     && !catalog
@@ -87,7 +88,8 @@ impl Cover {
         }
     }
 
-    /// Nothing when a value does not decode. `stored` are the stored values, varlena headers included.
+    /// Nothing when a value does not decode. `stored` are the stored values, varlena headers
+    /// included.
     pub(crate) fn covers(
         &self,
         stored: &[&[u8]],
@@ -147,7 +149,8 @@ fn varlena_payload(bytes: &[u8]) -> Option<Cow<'_, [u8]>> {
     varlena::payload(-1, bytes, UNPACKED_BYTES)
 }
 
-/// The type, ranges, values and the limit of both, then twice as many values as ranges, then values.
+/// The type, ranges, values and the limit of both, then twice as many values as ranges, then
+/// values.
 fn several(order: &Order, layout: ColumnLayout, summary: &[u8], value: &[u8]) -> Option<bool> {
     const DATA_AT: usize = 16;
     let ranges = usize::try_from(u32_at(summary, 4)?).ok()?;

@@ -1,5 +1,5 @@
-//! What the checks of BRIN indexes share: what each column stores, where the map says a summary is, and
-//! what a summary covers.
+//! What the checks of BRIN indexes share: what each column stores, where the map says a summary is,
+//! and what a summary covers.
 
 mod cover;
 mod map;

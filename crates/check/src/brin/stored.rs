@@ -1,6 +1,7 @@
 //! What a column of a BRIN index stores in each summary, by its operator class.
 //!
-//! Truth: the `…_opcinfo` functions in `src/backend/access/brin/brin_{minmax,inclusion,bloom,minmax_multi}.c`.
+//! Truth: the `…_opcinfo` functions in
+//! `src/backend/access/brin/brin_{minmax,inclusion,bloom,minmax_multi}.c`.
 
 use pgclinic_cluster::OpClass;
 use pgclinic_format::ColumnLayout;

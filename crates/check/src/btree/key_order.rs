@@ -200,7 +200,8 @@ impl KeyOrder {
         Some(column.directed(ordering))
     }
 
-    /// The way of all tuples without nulls whose keys stand as they are; `None` asks for the long way.
+    /// The way of all tuples without nulls whose keys stand as they are; `None` asks for the long
+    /// way.
     #[inline]
     fn compare_plainly(&self, a: BtreeTuple<'_>, b: BtreeTuple<'_>) -> Option<Ordering> {
         let all = self.layouts.len();

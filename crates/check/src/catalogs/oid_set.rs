@@ -1,4 +1,5 @@
-//! Many OIDs in little memory: two bytes each while they are few in their range, a bit each when they are many.
+//! Many OIDs in little memory: two bytes each while they are few in their range, a bit each when
+//! they are many.
 
 use std::collections::HashMap;
 

@@ -259,7 +259,8 @@ pub(crate) static ATTRIBUTE_REFERENCES: &[AttributeReference] = &[
     ("pg_trigger", "tgrelid", "tgattr"),
 ];
 
-/// Catalog, then the columns with the OID of a catalog, of one of its rows, and the number of a column.
+/// Catalog, then the columns with the OID of a catalog, of one of its rows, and the number of a
+/// column.
 pub(crate) type ObjectReference = (
     &'static str,
     &'static str,

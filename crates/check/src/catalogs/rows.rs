@@ -156,7 +156,8 @@ impl<'a> CatalogTables<'a> {
         self.names.get(name).copied()
     }
 
-    /// Hands out the live rows. False when some could not be read, so that a row that was not seen may be there.
+    /// Hands out the live rows. False when some could not be read, so that a row that was not seen
+    /// may be there.
     pub(crate) fn each_row(
         &self,
         table: &CatalogTable<'_>,

@@ -7,7 +7,8 @@ use serde_json::{Map, Value};
 use crate::causes::{CauseOf, facts};
 use crate::check::PageCx;
 
-/// A write that was lost, zeros given for a block that could not be read, and `zero_damaged_pages` look alike.
+/// A write that was lost, zeros given for a block that could not be read, and `zero_damaged_pages`
+/// look alike.
 const CONFIDENCE: f64 = 0.5;
 
 /// The cause of a page that holds nothing but zeros.

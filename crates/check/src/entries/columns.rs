@@ -17,8 +17,8 @@ const SEED: u64 = 0x9E37_79B9_7F4A_7C15;
 const FACTOR: u64 = 0xD6E8_FEB8_6659_FD93;
 /// Stands for a null among the hashed words.
 const NULL_WORD: u64 = 0xA076_1D64_78BD_642F;
-/// `NAMEDATALEN`: a `name`, or a value of a domain over it, is padded to it in a table and a C string
-/// in an index.
+/// `NAMEDATALEN`: a `name`, or a value of a domain over it, is padded to it in a table and a C
+/// string in an index.
 const NAME_BYTES: i16 = 64;
 /// Length of a C string, as `pg_attribute` says.
 const C_STRING: i16 = -2;

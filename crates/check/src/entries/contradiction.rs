@@ -1,7 +1,9 @@
-//! A row and its index entry that hold different keys: both values, and which side a flipped bit is on.
+//! A row and its index entry that hold different keys: both values, and which side a flipped bit is
+//! on.
 //!
-//! Two values that differ in one bit were one value. An entry stands between neighbours that were put in order when the key was right: the side
-//! whose value does not fit there is the one that flipped.
+//! Two values that differ in one bit were one value. An entry stands between neighbours that were
+//! put in order when the key was right: the side whose value does not fit there is the one that
+//! flipped.
 
 use std::cmp::Ordering;
 
@@ -82,7 +84,8 @@ fn shortened(text: &str) -> String {
     }
 }
 
-/// Which side a bit flipped on, where the values differ in one bit and only one of them fits between the entry's neighbours.
+/// Which side a bit flipped on, where the values differ in one bit and only one of them fits
+/// between the entry's neighbours.
 pub(crate) fn flipped_side(
     differences: &[KeyDifference],
     order: &KeyOrder,

@@ -286,7 +286,8 @@ impl IndexSide {
     }
 }
 
-/// Every row that an entry of the page names which is not marked dead, with the entry's item where it has one.
+/// Every row that an entry of the page names which is not marked dead, with the entry's item where
+/// it has one.
 #[inline]
 pub(crate) fn for_each_entry(
     method: AccessMethod,

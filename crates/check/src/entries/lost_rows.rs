@@ -1,7 +1,7 @@
 //! What the indexes of a table know of blocks that are not there, or hold nothing.
 //!
-//! Only indexes whose summary of the pass ([`crate::entries::named_blocks`]) gives reason to are read again: on a sound
-//! table none is.
+//! Only indexes whose summary of the pass ([`crate::entries::named_blocks`]) gives reason to are
+//! read again: on a sound table none is.
 
 use std::collections::BTreeMap;
 
@@ -18,7 +18,8 @@ use crate::findings::Draft;
 use crate::gin;
 use crate::relation_check::{RelationCx, draft_at};
 
-/// Blocks of the table of which each is remembered with its entries; of more, entries are only counted.
+/// Blocks of the table of which each is remembered with its entries; of more, entries are only
+/// counted.
 const BLOCKS_KEPT: usize = 100_000;
 
 /// One index, and the entries in it that lead to lost blocks.
@@ -40,7 +41,8 @@ pub(crate) struct LeadingEntries {
     pub(crate) first: (Tid, EntryPlace),
 }
 
-/// Asks every index of the table that is a witness. Those whose summary is above suspicion have no such entry.
+/// Asks every index of the table that is a witness. Those whose summary is above suspicion have no
+/// such entry.
 pub(crate) fn ask_indexes<'a>(
     relation: &RelationCx<'a>,
     is_suspicious: impl Fn(&NamedBlocks) -> bool,

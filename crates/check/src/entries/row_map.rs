@@ -1,5 +1,5 @@
-//! What each line pointer of a stretch of heap is to an index: two bits each. Blocks whose sums tell
-//! all have none.
+//! What each line pointer of a stretch of heap is to an index: two bits each. Blocks whose sums
+//! tell all have none.
 
 use pgclinic_format::types::Tid;
 

@@ -1,7 +1,8 @@
-//! How the keys of a GIN index compare: by column, by kind of null, then as the operator class says.
+//! How the keys of a GIN index compare: by column, by kind of null, then as the operator class
+//! says.
 //!
-//! Truth: `ginCompareAttEntries` in `src/backend/access/gin/ginutil.c`; the comparison of each class in
-//! `pg_amproc.dat` under `gin/…`, else the default btree class of the key's type.
+//! Truth: `ginCompareAttEntries` in `src/backend/access/gin/ginutil.c`; the comparison of each
+//! class in `pg_amproc.dat` under `gin/…`, else the default btree class of the key's type.
 
 use std::borrow::Cow;
 use std::cmp::Ordering;

@@ -205,8 +205,8 @@ impl<'r, 'a> Walk<'r, 'a> {
         }
     }
 
-    /// What the level above says of the next page. A page without a link is right after a split that
-    /// is not complete, or something is wrong.
+    /// What the level above says of the next page. A page without a link is right after a split
+    /// that is not complete, or something is wrong.
     fn step(&mut self, level: &mut Level<'_>, block: BlockNo, is_root: bool) -> Step {
         if is_root {
             return Step::Unnamed;

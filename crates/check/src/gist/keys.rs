@@ -1,4 +1,5 @@
-//! What GiST keeps as keys, where the operator class is built in: does an inner key cover what lies below it?
+//! What GiST keeps as keys, where the operator class is built in: does an inner key cover what lies
+//! below it?
 //!
 //! Truth: `src/backend/access/gist/gistproc.c`, `src/backend/utils/adt/{tsgistidx,tsquery_gist,
 //! rangetypes_gist,network_gist}.c`.

@@ -65,7 +65,8 @@ impl Range {
         })
     }
 
-    /// As an inner key it leads to every query that `other` can answer; nothing for ranges of two types.
+    /// As an inner key it leads to every query that `other` can answer; nothing for ranges of two
+    /// types.
     pub(crate) fn covers(&self, other: &Range) -> Option<bool> {
         (self.kind == other.kind).then_some(())?;
         let is = |range: &Range, flag: u8| range.flags & flag != 0;

@@ -1,7 +1,9 @@
-//! How the pages of a GiST index hang together: who has the downlink to whom, and how deep each lies.
+//! How the pages of a GiST index hang together: who has the downlink to whom, and how deep each
+//! lies.
 //!
-//! Ten bytes a block are kept. A page gets its place by the one downlink that leads to it, or, while
-//! a split is incomplete (`F_FOLLOW_RIGHT`), by the right link of the page it was split off from.
+//! Ten bytes a block are kept. A page gets its place by the one downlink that leads to it, or,
+//! while a split is incomplete (`F_FOLLOW_RIGHT`), by the right link of the page it was split off
+//! from.
 
 use pgclinic_format::gist::{self, F_FOLLOW_RIGHT, GistPage};
 use pgclinic_format::types::INVALID_BLOCK;
@@ -107,7 +109,8 @@ impl GistTree {
         doubles
     }
 
-    /// After all pages: the right halves of incomplete splits; those that have a downlink too are given back.
+    /// After all pages: the right halves of incomplete splits; those that have a downlink too are
+    /// given back.
     pub(crate) fn join_splits(&mut self) -> Vec<DoubleLink> {
         let mut doubles = Vec::new();
         for (left, right) in std::mem::take(&mut self.splits) {
@@ -149,7 +152,8 @@ impl GistTree {
         reached.copied().unwrap_or(Reached::Not)
     }
 
-    /// The page whose downlink is responsible for a block: the parent, also through unfinished splits.
+    /// The page whose downlink is responsible for a block: the parent, also through unfinished
+    /// splits.
     pub(crate) fn parent(&self, block: BlockNo) -> Option<(BlockNo, BlockNo)> {
         let mut child = block;
         for _ in 0..=self.reached.len() {

@@ -17,7 +17,8 @@ pub struct HeapContext<'a> {
 
 impl<'a> HeapContext<'a> {
     /// For the main fork of a heap, with its visibility map if it has one. What compares the two is
-    /// left out in a cluster that needs recovery, since they reach the disk apart, and in one that is not whole.
+    /// left out in a cluster that needs recovery, since they reach the disk apart, and in one that
+    /// is not whole.
     pub fn new(cluster: &'a Cluster, catalog: &'a Catalog, map: Option<&'a ForkFiles>) -> Self {
         let settled = cluster.may_compare(Comparison::ForksOfRelation);
         let bits = |files| {

@@ -114,8 +114,8 @@ impl StoredValues {
         self.encoding == Encoding::Unknown && self.columns.iter().any(texts)
     }
 
-    /// The quick try: every value of the row stands in it as it is, or in TOAST, and is plainly right.
-    /// Where this says no somebody has to look at each.
+    /// The quick try: every value of the row stands in it as it is, or in TOAST, and is plainly
+    /// right. Where this says no somebody has to look at each.
     #[inline]
     pub(crate) fn are_plainly_right(&self, tuple: HeapTuple<'_>, layouts: &[ColumnLayout]) -> bool {
         let hoff = usize::from(tuple.t_hoff());

@@ -1,7 +1,7 @@
 //! What the server says of an index page when a scan comes to it, as each major words it.
 //!
-//! Truth: `_bt_checkpage`, `_hash_checkpage` and `gistcheckpage`; `mdread`, `mdreadv` and `_mdfd_getseg` in
-//! `src/backend/storage/smgr/md.c`.
+//! Truth: `_bt_checkpage`, `_hash_checkpage` and `gistcheckpage`; `mdread`, `mdreadv` and
+//! `_mdfd_getseg` in `src/backend/storage/smgr/md.c`.
 
 use pgclinic_format::index_page::AccessMethod;
 use pgclinic_format::{BlockNo, Fork};

@@ -60,8 +60,8 @@ impl ValueKind {
         }
     }
 
-    /// What an inner tuple on `level` (0 at the root) promises for its node `number` (from 0), given
-    /// what was promised of the tuple itself.
+    /// What an inner tuple on `level` (0 at the root) promises for its node `number` (from 0),
+    /// given what was promised of the tuple itself.
     pub(crate) fn narrow(
         self,
         above: Promise,

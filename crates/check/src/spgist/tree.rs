@@ -1,6 +1,7 @@
 //! What the pages of an SP-GiST index hold, and which of its inner tuples were reached.
 //!
-//! A byte an inner tuple and a byte or two a block are kept. Inner tuples are few: each divides a page of rows.
+//! A byte an inner tuple and a byte or two a block are kept. Inner tuples are few: each divides a
+//! page of rows.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,5 @@
-//! Suspects, looked at once more: a page that was written while it was read is torn, and sound a moment later.
+//! Suspects, looked at once more: a page that was written while it was read is torn, and sound a
+//! moment later.
 
 use pgclinic_cluster::PageWaits;
 use pgclinic_model::document::NotChecked;
@@ -19,8 +20,9 @@ enum Look {
     Refused(String),
 }
 
-/// Reads every suspect again from where the files are; what is sound then, or gone, was no damage. What cannot be read
-/// again does not count, and is told. `files` is who can be asked, or why nobody can.
+/// Reads every suspect again from where the files are; what is sound then, or gone, was no damage.
+/// What cannot be read again does not count, and is told. `files` is who can be asked, or why
+/// nobody can.
 pub fn look_again(
     flight: &mut StreamCheck,
     passed: &mut StreamedBackup,
@@ -186,7 +188,8 @@ mod tests {
         }
     }
 
-    /// After one suspect page was looked at again there: suspects that are left, bytes that are shown, and gaps.
+    /// After one suspect page was looked at again there: suspects that are left, bytes that are
+    /// shown, and gaps.
     fn after(files: Result<&dyn Source, &str>) -> (usize, Vec<u8>, Vec<String>) {
         let mut flight = StreamCheck::new(Shape {
             build: Build::USUAL,

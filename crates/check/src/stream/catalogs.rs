@@ -1,5 +1,5 @@
-//! Catalogs that were rewritten have numbers like tables, and large ones passed by: they are fetched, where somebody can be
-//! asked, or told.
+//! Catalogs that were rewritten have numbers like tables, and large ones passed by: they are
+//! fetched, where somebody can be asked, or told.
 
 use pgclinic_format::{Oid, RelationMap, oid};
 use pgclinic_model::document::NotChecked;

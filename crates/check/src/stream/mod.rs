@@ -1,5 +1,5 @@
-//! Checks of level `pages` while files pass by once: archives on their way through the decompressor, `BASE_BACKUP` on its way
-//! over the network. No disk holds them.
+//! Checks of level `pages` while files pass by once: archives on their way through the
+//! decompressor, `BASE_BACKUP` on its way over the network. No disk holds them.
 //!
 //! ```text
 //! stream ─► sieve: every page, nameless ─┬─ quiet: counted, shown as zeros
@@ -8,8 +8,9 @@
 //! all of it ─► StreamedBackup ─► the walker, which names what was kept and judges it by all its rules
 //! ```
 //!
-//! Names are known only when everything has passed, as files come in the order of folders. What is kept is judged by the
-//! same walker as everywhere, so that the same damage gives the same findings.
+//! Names are known only when everything has passed, as files come in the order of folders. What is
+//! kept is judged by the same walker as everywhere, so that the same damage gives the same
+//! findings.
 
 mod again;
 mod catalogs;
@@ -43,11 +44,12 @@ pub use catalogs::fetch_catalogs;
 const FIRST_NORMAL: u32 = 16384;
 /// `pg_largeobject` and its index: no name stands in them, and they may be as large as any table.
 const LARGE_OBJECTS: [Oid; 2] = [oid::PG_LARGEOBJECT, oid::PG_LARGEOBJECT_LOID_PN_INDEX];
-/// A rewritten catalog gets a number like any table; small files are kept for that, up to so many bytes together. What is no
-/// relation's file is counted apart.
+/// A rewritten catalog gets a number like any table; small files are kept for that, up to so many
+/// bytes together. What is no relation's file is counted apart.
 const SMALL_BYTES: u64 = 1 << 20;
 const SMALL_TOGETHER: u64 = 256 << 20;
-/// Control file, maps, versions and label are kept however much was kept before them, as they may come last. None is longer.
+/// Control file, maps, versions and label are kept however much was kept before them, as they may
+/// come last. None is longer.
 const ESSENTIAL_BYTES: u64 = 64 << 10;
 
 /// Whether pages carry checksums.
@@ -57,7 +59,8 @@ pub enum PageSums {
     On,
     /// They do not.
     Off,
-    /// Nobody said so: the control file comes last. A page without a checksum is passed over, a wrong one kept.
+    /// Nobody said so: the control file comes last. A page without a checksum is passed over, a
+    /// wrong one kept.
     Unknown,
 }
 
@@ -148,7 +151,8 @@ impl StreamCheck {
         }
     }
 
-    /// Looks at everything that comes, until the end, an error or an interruption; what came before it counts.
+    /// Looks at everything that comes, until the end, an error or an interruption; what came before
+    /// it counts.
     pub fn watch<A: Archives>(
         &mut self,
         stream: &mut TarStream<A>,
@@ -173,7 +177,8 @@ impl StreamCheck {
         Ok(())
     }
 
-    /// The archive, or the wish to see more of it, ended in a file: what is left of it is its length.
+    /// The archive, or the wish to see more of it, ended in a file: what is left of it is its
+    /// length.
     fn cut(&mut self, file: &StreamEntry, len: u64, is_kept: bool, passed: &mut StreamedBackup) {
         if !is_kept {
             passed.add_gone(&file.path, len);
@@ -224,15 +229,16 @@ impl StreamCheck {
         });
     }
 
-    /// What was taken for granted, before the control file came, is so; else only who can read it all again can judge.
+    /// What was taken for granted, before the control file came, is so; else only who can read it
+    /// all again can judge.
     fn was_right(&self, cluster: &Cluster) -> bool {
         let guessed = self.shape.sums == PageSums::Unknown;
         let told = cluster.checksums() != Some(true) || self.unsummed_pages == 0;
         cluster.build == self.shape.build && (!guessed || (told && self.suspects_lost == 0))
     }
 
-    /// What all of it says; nothing where it turns out that pages were looked at in a wrong way. `adjust` says what
-    /// else is known of the files.
+    /// What all of it says; nothing where it turns out that pages were looked at in a wrong way.
+    /// `adjust` says what else is known of the files.
     pub fn judge(
         mut self,
         passed: StreamedBackup,

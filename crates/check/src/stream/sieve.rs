@@ -1,8 +1,9 @@
 //! The pages of one file as they pass by: which of them nobody needs to see again.
 //!
-//! A page is quiet when its checksum is right and every check of level `pages` is silent about it. All but one of them need no
-//! name: how long the special space must be depends on the access method. A file has one, so pages of a file whose special
-//! space differs from the others' are kept as well.
+//! A page is quiet when its checksum is right and every check of level `pages` is silent about it.
+//! All but one of them need no name: how long the special space must be depends on the access
+//! method. A file has one, so pages of a file whose special space differs from the others' are kept
+//! as well.
 
 use pgclinic_cluster::{DatabaseDirectory, ForkContext, ForkFiles, RelationFileName};
 use pgclinic_format::checksum::{checksum_at, page_hash, page_hashes};
@@ -73,8 +74,8 @@ impl FileSieve {
         self.pages.first_block
     }
 
-    /// Looks at bytes of the file, which begin at this offset, a multiple of a page, and adds to the tally. Where a check fails on
-    /// a page, what was seen before it stays.
+    /// Looks at bytes of the file, which begin at this offset, a multiple of a page, and adds to
+    /// the tally. Where a check fails on a page, what was seen before it stays.
     pub(super) fn look(&mut self, bytes: &[u8], offset: u64, cursor: &Cursor, tally: &mut Tally) {
         let model = &mut self.model;
         self.pages.look(model, (bytes, offset), cursor, tally);
@@ -191,7 +192,8 @@ fn is_silent(looker: &PageChecker<'_>, page: &[u8], block: BlockNo) -> bool {
 pub(super) fn is_sound(shape: &Shape, name: RelationFileName, page: &[u8], offset: u64) -> bool {
     let (mut sieve, mut tally) = (FileSieve::new(name, shape), Tally::default());
     let looked = guarded(|| sieve.look(page, offset, &Cursor::default(), &mut tally));
-    // One on which a check fails stays a suspect: the walker meets it again, and reports the failure.
+    // One on which a check fails stays a suspect: the walker meets it again, and reports the
+    // failure.
     looked.is_ok() && tally.suspects.is_empty()
 }
 

@@ -245,7 +245,8 @@ impl Clock for Still {
 
 const TABLE: &str = "base/5/16384";
 
-/// Forty pages of a table: a check fails on block 3, and block 35 has its pd_lower beyond its pd_upper.
+/// Forty pages of a table: a check fails on block 3, and block 35 has its pd_lower beyond its
+/// pd_upper.
 fn with_a_page_that_asks() -> Vec<u8> {
     let mut pages = vec![empty_page(); 40];
     pages[3] = page_that_asks();

@@ -1,7 +1,8 @@
 //! Long values both ways: from the rows that point to them, and from the chunks that hold them.
 //!
 //! Chunks that follow each other in the file are one run, so that nearly every value is one record;
-//! runs and pointers are sorted by the value's number, on disk where memory does not reach, and met.
+//! runs and pointers are sorted by the value's number, on disk where memory does not reach, and
+//! met.
 
 pub(crate) mod chunks;
 mod pointers;

@@ -128,7 +128,8 @@ pub(crate) fn in_recovery(cluster: &Cluster) -> Option<Break> {
 }
 
 /// Breaks in WAL that is older than what recovery needs, if the checkpoint is where it must be:
-/// with another start, nothing is known of what lies before it. A segment that recovery needs is told by its own rule.
+/// with another start, nothing is known of what lies before it. A segment that recovery needs is
+/// told by its own rule.
 pub(crate) fn in_older(cluster: &Cluster) -> Vec<Break> {
     let (Some(survey), Some(recovery)) = (cluster.wal_survey(), cluster.recovery()) else {
         return Vec::new();

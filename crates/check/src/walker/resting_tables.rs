@@ -1,9 +1,11 @@
-//! Tables that a running server has not changed since its last checkpoint, compared as those of a stopped cluster.
+//! Tables that a running server has not changed since its last checkpoint, compared as those of a
+//! stopped cluster.
 //!
-//! What changed before that checkpoint is in the files, and what changed later stands in WAL. So a table to which no
-//! record leads, with its indexes and its TOAST relation, is in its files as the server knows it, and its pages agree with
-//! each other. The server may change it while it is read: what a look finds counts only when a second look finds the
-//! same, under WAL that begins before the first look and still leads to none of it.
+//! What changed before that checkpoint is in the files, and what changed later stands in WAL. So a
+//! table to which no record leads, with its indexes and its TOAST relation, is in its files as the
+//! server knows it, and its pages agree with each other. The server may change it while it is read:
+//! what a look finds counts only when a second look finds the same, under WAL that begins before
+//! the first look and still leads to none of it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -68,8 +70,8 @@ impl RestingTables {
         found.chain(open).collect()
     }
 
-    /// Keeps what the second look found as well. False where a checkpoint came between the two, so that nothing tells
-    /// whether the first look met pages on their way.
+    /// Keeps what the second look found as well. False where a checkpoint came between the two, so
+    /// that nothing tells whether the first look met pages on their way.
     pub(super) fn confirm(&self, second: Self, books: &mut RunLedger) -> bool {
         if !overlap(self.position, second.position) {
             return false;

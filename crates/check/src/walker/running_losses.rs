@@ -197,9 +197,9 @@ impl SuspiciousTables {
         is_suspicious && files.temporary.is_none()
     }
 
-    /// Tells what both looks found, and leaves the tables that need two more: those that were out of reach, and where a
-    /// checkpoint came between the looks those in which both found the same. What one did not find was on its way, as what is
-    /// lost stays lost.
+    /// Tells what both looks found, and leaves the tables that need two more: those that were out
+    /// of reach, and where a checkpoint came between the looks those in which both found the same.
+    /// What one did not find was on its way, as what is lost stays lost.
     pub(super) fn settle(&mut self, first: &Losses, second: &Losses, books: &mut RunLedger) {
         let is_settled = overlap(first.position, second.position);
         self.0.retain(

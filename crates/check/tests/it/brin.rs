@@ -1,4 +1,5 @@
-//! BRIN indexes that real servers made, in every state that is legal: silent. Summaries of the wrong range: told.
+//! BRIN indexes that real servers made, in every state that is legal: silent. Summaries of the
+//! wrong range: told.
 
 use pgclinic_model::Level;
 

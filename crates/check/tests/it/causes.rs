@@ -12,7 +12,8 @@ use pgclinic_testkit::{seed, server};
 
 const PAGE: usize = 8192;
 
-/// Two healthy pages of `public.measurements`, blocks 3 and 4, and the cause that is named for a page at block 3.
+/// Two healthy pages of `public.measurements`, blocks 3 and 4, and the cause that is named for a
+/// page at block 3.
 fn with_pages(test: impl Fn(&[u8], &[u8], &dyn Fn(&[u8]) -> Option<String>)) {
     let seeded = seed(&server(18), Checksums::On);
     let source = DataDirectory::open(&seeded.pgdata).expect("the seed");

@@ -1,5 +1,5 @@
-//! A file that vanishes, shrinks or cannot be read between its listing and its reading: what is missing is
-//! counted and told, and the rest is looked at.
+//! A file that vanishes, shrinks or cannot be read between its listing and its reading: what is
+//! missing is counted and told, and the rest is looked at.
 
 use std::cell::RefCell;
 use std::num::NonZeroUsize;

@@ -32,8 +32,8 @@ fn gin_of_18_is_silent() {
     is_silent(18);
 }
 
-/// The first leaf of keys, as block of its parent, its own, and that of its right neighbour, which the
-/// first two links of the leftmost inner page name.
+/// The first leaf of keys, as block of its parent, its own, and that of its right neighbour, which
+/// the first two links of the leftmost inner page name.
 fn first_leaves(made: &Made, index: &str) -> (OtherPage, OtherPage, u32) {
     let mut parent = made.page(index, 1);
     loop {

@@ -1,5 +1,5 @@
-//! Blocks of a table that are gone, or all zero, are missed by its indexes: on real servers, with every kind of
-//! index, and with what is legal beside.
+//! Blocks of a table that are gone, or all zero, are missed by its indexes: on real servers, with
+//! every kind of index, and with what is legal beside.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -241,8 +241,8 @@ fn a_single_entry_that_leads_astray_is_accused_itself() {
     );
 }
 
-/// Pages that a crash, a rollback or several sessions left, dead entries, truncation by VACUUM, and indexes that
-/// broke off.
+/// Pages that a crash, a rollback or several sessions left, dead entries, truncation by VACUUM, and
+/// indexes that broke off.
 const LEGAL: &str = "\
 CREATE TABLE public.bulk (id int PRIMARY KEY, what text);
 INSERT INTO public.bulk SELECT i, repeat('x', 500) FROM generate_series(1, 2000) AS i;
@@ -290,7 +290,8 @@ fn what_is_legal_is_silent() {
     assert_eq!(document.verdict, Verdict::Healthy);
 }
 
-/// What is committed after the last checkpoint of a cluster that crashes: pages of any age lie on disk.
+/// What is committed after the last checkpoint of a cluster that crashes: pages of any age lie on
+/// disk.
 const WORK: &str = "\
 INSERT INTO public.t_btree SELECT i, repeat('y', 200) FROM generate_series(2001, 4000) AS i;
 DELETE FROM public.t_hash WHERE id > 300;

@@ -1,5 +1,5 @@
-//! What PostgreSQL's own tests of recovery leave behind, made again on real servers: a record that was given up, a redo
-//! point whose segment is lost, files that nobody will read again.
+//! What PostgreSQL's own tests of recovery leave behind, made again on real servers: a record that
+//! was given up, a redo point whose segment is lost, files that nobody will read again.
 
 use std::path::Path;
 
@@ -12,7 +12,8 @@ use pgclinic_testkit::{
 
 /// Bytes of a segment of a seed's WAL.
 const SEGMENT: u64 = 1 << 20;
-/// Bytes of a message in the WAL besides its text: heads of the record, of its data and of the message.
+/// Bytes of a message in the WAL besides its text: heads of the record, of its data and of the
+/// message.
 const MESSAGE_HEAD: u64 = 24 + 5 + 24 + 1;
 /// Bytes that are left of a segment, so that the next two records do not fit.
 const REST: u64 = 40;
@@ -53,8 +54,8 @@ fn room(session: &mut Session) -> u64 {
     SEGMENT - position(session) % SEGMENT
 }
 
-/// A record goes on in a segment that is lost. The server gives it up and writes over it, and who follows with older files
-/// reads past it.
+/// A record goes on in a segment that is lost. The server gives it up and writes over it, and who
+/// follows with older files reads past it.
 fn a_record_is_given_up(major: u16) {
     let seeded = seed_of(major);
     let first = copy_of(&seeded);
@@ -109,7 +110,8 @@ fn a_record_is_given_up_by_18() {
     a_record_is_given_up(18);
 }
 
-/// Makes a checkpoint whose redo point lies in one segment and whose record in the next; the first one's name.
+/// Makes a checkpoint whose redo point lies in one segment and whose record in the next; the first
+/// one's name.
 fn checkpoint_across_segments(session: &mut Session) -> String {
     const FILES: &str = "SELECT pg_walfile_name(redo_lsn), pg_walfile_name(checkpoint_lsn) FROM pg_control_checkpoint()";
     for _ in 0..50 {
@@ -134,7 +136,8 @@ fn checkpoint_across_segments(session: &mut Session) -> String {
     panic!("no checkpoint lies across two segments");
 }
 
-/// A server of 13 starts without it all the same, and what was committed since the redo point is lost.
+/// A server of 13 starts without it all the same, and what was committed since the redo point is
+/// lost.
 #[test]
 fn the_segment_of_the_redo_point_is_lost() {
     for major in [13, 18] {
@@ -151,7 +154,8 @@ fn the_segment_of_the_redo_point_is_lost() {
     }
 }
 
-/// A database whose removal was interrupted, and what a crash leaves of unlogged and temporary relations.
+/// A database whose removal was interrupted, and what a crash leaves of unlogged and temporary
+/// relations.
 #[test]
 fn files_that_nobody_will_read_again() {
     let copy = copy_of(&seed(&server(18), Checksums::On));
@@ -189,8 +193,9 @@ fn files_that_nobody_will_read_again() {
     assert_eq!(complaints(&copy.pgdata), []);
 }
 
-/// Pages of an index that is being built reach its file before their WAL. Its transaction never committed, and neither did that which
-/// gives a table or an index a new file: no row of `pg_class` that counts names these files.
+/// Pages of an index that is being built reach its file before their WAL. Its transaction never
+/// committed, and neither did that which gives a table or an index a new file: no row of `pg_class`
+/// that counts names these files.
 #[test]
 fn files_of_unfinished_transactions_are_nobodys() {
     for major in [15, 18] {

@@ -1,4 +1,5 @@
-//! A cluster whose server works while it is read: at a known moment, the first time that a file is read, something happens.
+//! A cluster whose server works while it is read: at a known moment, the first time that a file is
+//! read, something happens.
 
 use std::num::NonZeroUsize;
 use std::os::unix::fs::FileExt;
@@ -201,7 +202,8 @@ fn a_server_that_ends_or_crashes_meanwhile_leaves_no_damage() {
     }
 }
 
-/// A standby becomes a server of its own, on a timeline of its own, with files that come and go behind it.
+/// A standby becomes a server of its own, on a timeline of its own, with files that come and go
+/// behind it.
 fn a_promotion_is_no_damage(major: u16) {
     let mut all = all_majors().into_iter();
     let installation = all.find(|one| one.major == major).expect("a major");

@@ -1,5 +1,6 @@
-//! The screen's promise: where it is content, every check that it may stand in for would have been silent.
-//! Held over real pages of every kind, hurt at random in the places where a little says much.
+//! The screen's promise: where it is content, every check that it may stand in for would have been
+//! silent. Held over real pages of every kind, hurt at random in the places where a little says
+//! much.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -68,7 +69,8 @@ fn shift(part: &mut [u8], rng: &mut Rng) {
     *low = moved.to_le_bytes();
 }
 
-/// Where it hurts: page header, a line pointer, a row's header, a row's first bytes, the special space, anywhere.
+/// Where it hurts: page header, a line pointer, a row's header, a row's first bytes, the special
+/// space, anywhere.
 fn place(bytes: &[u8], rng: &mut Rng) -> (usize, usize) {
     let page = Page::parse(bytes).expect("a page");
     let count = page.line_pointer_count();

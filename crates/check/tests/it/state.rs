@@ -106,7 +106,8 @@ fn check(course: ResumableRun<'_>, cluster: &Cluster, options: &CheckOptions) ->
     }
 }
 
-/// An undisturbed run, one in rounds, and some that go on from where another ended, all say the same.
+/// An undisturbed run, one in rounds, and some that go on from where another ended, all say the
+/// same.
 fn goes_on_from_each_state(cluster: &Cluster, options: &CheckOptions) -> CheckDocument {
     let whole = sorted(check(
         ResumableRun::new(cluster, options, None),
@@ -316,7 +317,8 @@ fn a_state_of_something_else_is_refused() {
     assert!(refused(older, &options()).contains("begin again"));
 }
 
-/// Copies of a cluster have its number and its checkpoint, and another version looked for other damage.
+/// Copies of a cluster have its number and its checkpoint, and another version looked for other
+/// damage.
 #[test]
 fn what_changed_is_not_told_by_a_state_of_another_copy_or_another_version() {
     let cluster = hurt();

@@ -1,4 +1,5 @@
-//! Status files and small state files of real clusters: silent as servers leave them, found when they are hurt.
+//! Status files and small state files of real clusters: silent as servers leave them, found when
+//! they are hurt.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -58,7 +59,8 @@ fn run(server: &Server, statements: &[&str]) {
     }
 }
 
-/// A cluster with a prepared transaction, a slot, some pages of `pg_xact` and hundreds of multixacts.
+/// A cluster with a prepared transaction, a slot, some pages of `pg_xact` and hundreds of
+/// multixacts.
 fn busy(major: u16) -> TempCopy {
     let copy = copy_of(&seed(&server(major), Checksums::On));
     let mut server = copy.start().expect("a seed starts");

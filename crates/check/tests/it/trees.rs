@@ -1,5 +1,5 @@
-//! GiST and SP-GiST indexes of every built-in operator class, grown to three levels by building and by inserting, with
-//! deleted pages, redirects and placeholders, and after a crash: all silent.
+//! GiST and SP-GiST indexes of every built-in operator class, grown to three levels by building and
+//! by inserting, with deleted pages, redirects and placeholders, and after a crash: all silent.
 
 use std::path::Path;
 

@@ -249,8 +249,8 @@ fn wal_that_breaks_between_redo_and_checkpoint_and_wal_that_goes_on_behind_a_bre
     );
 }
 
-/// Half of the numbers were given out behind the checkpoint: what status files and folders hold is held against the
-/// end of the WAL.
+/// Half of the numbers were given out behind the checkpoint: what status files and folders hold is
+/// held against the end of the WAL.
 #[test]
 fn a_crashed_cluster_is_held_against_what_recovery_leaves() {
     for major in [13, 18] {
@@ -294,8 +294,9 @@ fn page_head(magic: u16, info: u16, address: u64, remaining: u32) -> Vec<u8> {
     head
 }
 
-/// The ends of WAL that PostgreSQL's own test of recovery makes: a record that goes on over pages that are none, that
-/// are old ones, or that continue nothing. The server stops there and is content.
+/// The ends of WAL that PostgreSQL's own test of recovery makes: a record that goes on over pages
+/// that are none, that are old ones, or that continue nothing. The server stops there and is
+/// content.
 #[test]
 fn a_last_record_that_ends_in_nothing() {
     let copy = crashed(18);
@@ -327,7 +328,8 @@ fn a_last_record_that_ends_in_nothing() {
     }
 }
 
-/// A crash in the middle of building an index leaves a file whose pages are ahead of the WAL that was written.
+/// A crash in the middle of building an index leaves a file whose pages are ahead of the WAL that
+/// was written.
 #[test]
 fn a_file_without_a_name_may_be_ahead_of_the_wal() {
     let pgdata = seed(&server(18), Checksums::Off).pgdata;

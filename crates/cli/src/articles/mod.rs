@@ -37,7 +37,8 @@ pub(crate) struct Section {
 pub(crate) enum Effect {
     /// The same figure, or the same effect; a test holds it.
     Same,
-    /// It depends on the machine: the report of the run lays the published series beside the measured one and says which.
+    /// It depends on the machine: the report of the run lays the published series beside the
+    /// measured one and says which.
     OfTheRun,
     /// This project does not do it.
     NotHere,

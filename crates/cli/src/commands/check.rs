@@ -44,7 +44,8 @@ enum LevelName {
     Pages,
     /// All that a page and its fork decide, control file, maps, catalogs against files
     Structure,
-    /// Also TOAST both ways, rows against index entries, values that do not decode, references of catalogs, WAL
+    /// Also TOAST both ways, rows against index entries, values that do not decode, references of
+    /// catalogs, WAL
     Full,
 }
 
@@ -121,8 +122,8 @@ struct Arguments {
     io_priority: IoPriority,
     /// Do this as well, from one read of the files
     ///
-    /// The report then ends with the figures of `pgclinic measure`; in JSON they are `measured`. Beside
-    /// a running server they have a read of their own.
+    /// The report then ends with the figures of `pgclinic measure`; in JSON they are `measured`.
+    /// Beside a running server they have a read of their own.
     #[arg(long, value_enum, value_name = "WHAT", conflicts_with_all = ["since", "resume"])]
     with: Option<Beside>,
     #[command(flatten)]
@@ -214,7 +215,8 @@ impl Arguments {
         self.fail_on.exit(&classes, document.interrupted)
     }
 
-    /// One look at the target, with what is known of a running server; and what turned out of one meanwhile.
+    /// One look at the target, with what is known of a running server; and what turned out of one
+    /// meanwhile.
     fn look(
         &self,
         named: Option<&Target>,
@@ -342,7 +344,8 @@ impl Arguments {
         beside_a_server::let_others_go_first(idle, world);
     }
 
-    /// The options with what `--since` says. Where the state is of files that were exchanged since, everything is examined, and a note says so.
+    /// The options with what `--since` says. Where the state is of files that were exchanged since,
+    /// everything is examined, and a note says so.
     fn since(
         &self,
         opened: &OpenTarget,

@@ -153,7 +153,8 @@ impl Arguments {
             .collect()
     }
 
-    /// One look at both, with what is known of running servers; and what turned out of one meanwhile.
+    /// One look at both, with what is known of running servers; and what turned out of one
+    /// meanwhile.
     fn look(
         &self,
         servers: &[Option<Target>; 2],

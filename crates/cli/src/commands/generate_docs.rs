@@ -1,4 +1,5 @@
-//! `pgclinic generate-docs --rules FILE --articles FILE`: the index of the rules' pages, and the page of the articles.
+//! `pgclinic generate-docs --rules FILE --articles FILE`: the index of the rules' pages, and the
+//! page of the articles.
 
 use std::path::PathBuf;
 

@@ -91,7 +91,8 @@ impl Command for Inspect {
     }
 }
 
-/// One look at the page, with what is known of a running server; and what turned out of one meanwhile.
+/// One look at the page, with what is known of a running server; and what turned out of one
+/// meanwhile.
 fn look(
     arguments: &Arguments,
     named: Option<&Server>,

@@ -130,7 +130,8 @@ impl Command for MeasureCommand {
 }
 
 impl Arguments {
-    /// One look at the target, with what is known of a running server; and what turned out of one meanwhile.
+    /// One look at the target, with what is known of a running server; and what turned out of one
+    /// meanwhile.
     fn look(
         &self,
         named: Option<&Target>,

@@ -415,7 +415,8 @@ impl Arguments {
         named.try_for_each(|(what, path)| refuse_early_beside(self.to(), path, what, &targets))
     }
 
-    /// Where the account goes, and its page, which only a directory has; none of both for a server that has no file for it.
+    /// Where the account goes, and its page, which only a directory has; none of both for a server
+    /// that has no file for it.
     fn account_files(&self) -> Vec<(&'static str, PathBuf)> {
         let beside = |name: &str| self.is_to_folder().then(|| self.to().join(name));
         let account = self.account.clone().or_else(|| beside(ACCOUNT));
@@ -530,8 +531,8 @@ fn read_text(path: &Path) -> Result<String, Failure> {
     std::fs::read_to_string(path).map_err(failure)
 }
 
-/// The classes that hold for what was salvaged. A recovery that is due is done in memory; where it cannot be, rows are missing, and the account is
-/// incomplete.
+/// The classes that hold for what was salvaged. A recovery that is due is done in memory; where it
+/// cannot be, rows are missing, and the account is incomplete.
 fn classes_of(account: &SalvageReport) -> Vec<ResultClass> {
     let mut gaps = account.not_salvaged.iter();
     let has_gaps = account.outcome == Outcome::Incomplete || gaps.any(|gap| !gap.inherent);

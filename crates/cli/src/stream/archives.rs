@@ -1,4 +1,5 @@
-//! Packed archives, looked at while they are unpacked: nothing is written but what names and WAL need.
+//! Packed archives, looked at while they are unpacked: nothing is written but what names and WAL
+//! need.
 
 use std::path::Path;
 
@@ -15,8 +16,9 @@ use pgclinic_source::{DataDirectory, SourceError, SourceErrorKind, StreamedBacku
 use super::suspects_max;
 use crate::exit::Failure;
 
-/// Checks a backup in packed archives in one pass. Nothing where that cannot be: an archive is plain or broken, or the
-/// control file, which comes last, tells that pages had to be looked at in another way.
+/// Checks a backup in packed archives in one pass. Nothing where that cannot be: an archive is
+/// plain or broken, or the control file, which comes last, tells that pages had to be looked at in
+/// another way.
 pub(crate) fn check_archives(
     path: &Path,
     options: &CheckOptions,
@@ -71,7 +73,8 @@ pub(crate) fn check_archives(
     Ok(document)
 }
 
-/// The manifest that lies beside the archives, if there is one. An archive of another name stands for itself.
+/// The manifest that lies beside the archives, if there is one. An archive of another name stands
+/// for itself.
 fn manifest_beside(archive: &Path) -> Result<Option<Vec<u8>>, SourceError> {
     let Some(folder) = archive.parent().filter(|_| is_base(archive)) else {
         return Ok(None);

@@ -1,4 +1,5 @@
-//! Targets that are looked at while they pass by: packed archives at level `pages`, and a running server over the network.
+//! Targets that are looked at while they pass by: packed archives at level `pages`, and a running
+//! server over the network.
 
 mod archives;
 mod server;

@@ -1,4 +1,5 @@
-//! A running server, looked at through `BASE_BACKUP`: everything that it sends is looked at and thrown away.
+//! A running server, looked at through `BASE_BACKUP`: everything that it sends is looked at and
+//! thrown away.
 
 use std::time::{Duration, Instant};
 
@@ -179,7 +180,8 @@ fn of_server(mut document: CheckDocument, target: &Target) -> CheckDocument {
     document.target.spec = target.to_string();
     document.target.kind = "server".into();
     document.target.state = Some("running".into());
-    // The files are of different moments because they were read one after the other, not because the server crashed.
+    // The files are of different moments because they were read one after the other, not because
+    // the server crashed.
     document.needs_recovery = false;
     let gap = |what: &str, why: &str| NotChecked {
         what: what.into(),

@@ -1,5 +1,5 @@
-//! What is there and cannot be read is neither damage nor health: every thing, in every way of being out of reach, with the exit
-//! code of every verb that looks at it.
+//! What is there and cannot be read is neither damage nor health: every thing, in every way of
+//! being out of reach, with the exit code of every verb that looks at it.
 
 use pgclinic_model::Verdict;
 
@@ -175,7 +175,8 @@ fn nothing_out_of_reach_is_damage_or_health() {
     ];
     // Each thing is met by one way, and each way by several things: every pair would take minutes.
     let of_files = things.iter().zip(ALL.into_iter().cycle());
-    // A directory that leads nowhere is absent to the server too, and so is one where another stands in its place.
+    // A directory that leads nowhere is absent to the server too, and so is one where another
+    // stands in its place.
     let ways = [Way::Fifo, Way::Socket, Way::LinkLoop];
     let of_directories = directories.iter().zip(ways.into_iter().cycle());
     let mut wrong = Vec::new();

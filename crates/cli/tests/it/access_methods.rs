@@ -1,4 +1,5 @@
-//! Tables whose access method is not the server's own heap: by the handler in `pg_am`, whatever the name.
+//! Tables whose access method is not the server's own heap: by the handler in `pg_am`, whatever the
+//! name.
 
 use pgclinic_model::{CheckDocument, Severity, Verdict};
 
@@ -11,8 +12,8 @@ use common::{check_json, count, pgclinic, text, told};
 use pgclinic_servers::{Checksums, StopMode};
 use pgclinic_testkit::{TempCopy, clinic, copy_of, execute, open, seed, server};
 
-/// A function of its own around the heap's code stands for the handler of an extension: the server reads and writes such tables, and
-/// nothing but `pg_am` says that they are no plain heap.
+/// A function of its own around the heap's code stands for the handler of an extension: the server
+/// reads and writes such tables, and nothing but `pg_am` says that they are no plain heap.
 const HANDLER: &str = "
 CREATE FUNCTION other_handler(internal) RETURNS table_am_handler LANGUAGE internal AS 'heap_tableam_handler';";
 

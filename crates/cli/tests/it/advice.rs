@@ -1,4 +1,5 @@
-//! What a run advises, and what its exit code says: nothing is promised that is not proven, and nothing is told twice.
+//! What a run advises, and what its exit code says: nothing is promised that is not proven, and
+//! nothing is told twice.
 
 use pgclinic_model::document::{DiffDocument, DiffVerdict, PlanStep};
 use pgclinic_model::plan::Safety;

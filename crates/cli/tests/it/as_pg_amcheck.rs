@@ -1,5 +1,6 @@
-//! What PostgreSQL's own tests ask of `pg_amcheck` (files lost and overwritten in schemas that hold every kind of
-//! relation, an operator class of one's own) and of `bt_index_check` with `checkunique`, asked of `pgclinic check`.
+//! What PostgreSQL's own tests ask of `pg_amcheck` (files lost and overwritten in schemas that hold
+//! every kind of relation, an operator class of one's own) and of `bt_index_check` with
+//! `checkunique`, asked of `pgclinic check`.
 
 use pgclinic_model::{CheckDocument, Severity};
 
@@ -44,7 +45,8 @@ CREATE OPERATOR CLASS own_ops FOR TYPE int USING btree AS OPERATOR 1 <, OPERATOR
 CREATE TABLE own AS SELECT n AS i FROM generate_series(1, 1000) AS n;
 CREATE INDEX own_i ON own (i own_ops)";
 
-/// Indexes over doubled keys that are declared unique afterwards; `healthy` ones hold only what is allowed.
+/// Indexes over doubled keys that are declared unique afterwards; `healthy` ones hold only what is
+/// allowed.
 const UNIQUE: &str = "
 CREATE SCHEMA u;
 CREATE TABLE u.few AS SELECT n % 500 AS i FROM generate_series(1, 502) AS n;

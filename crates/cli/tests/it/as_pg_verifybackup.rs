@@ -1,5 +1,5 @@
-//! What PostgreSQL's own tests ask of `pg_verifybackup` (a base backup with a file too many, a file too few, one cut,
-//! one longer, one replaced, a tablespace lost), asked of `pgclinic check`.
+//! What PostgreSQL's own tests ask of `pg_verifybackup` (a base backup with a file too many, a file
+//! too few, one cut, one longer, one replaced, a tablespace lost), asked of `pgclinic check`.
 
 use pgclinic_model::{CheckDocument, Severity};
 

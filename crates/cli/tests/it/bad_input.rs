@@ -21,7 +21,8 @@ fn scratch() -> Scratch {
     Scratch::new(&run_as(), None).expect("a directory")
 }
 
-/// Exit 2, nothing on stdout, and one paragraph on stderr that begins with our name and holds `words`.
+/// Exit 2, nothing on stdout, and one paragraph on stderr that begins with our name and holds
+/// `words`.
 #[track_caller]
 fn refused(ran: Ran, words: &str) {
     let ran = ran.exits(2);
@@ -335,7 +336,8 @@ fn a_running_server_is_seen_through_another_path() {
     assert!(!state.starts_with("running"), "{state}");
 }
 
-/// Things between the relation files that are none: nobody waits for them, and what they hide is told.
+/// Things between the relation files that are none: nobody waits for them, and what they hide is
+/// told.
 #[test]
 fn strange_files_between_the_relations() {
     let copy = newest_copy();
@@ -407,7 +409,8 @@ fn no_permission() {
     let open = std::os::unix::fs::PermissionsExt::from_mode(0o755);
     fs::set_permissions(scratch.path(), open).expect("open");
     let program = scratch.path().join("pgclinic");
-    // By `cp`: a file that this process writes stays open in whatever another test forks meanwhile, and cannot be run.
+    // By `cp`: a file that this process writes stays open in whatever another test forks meanwhile,
+    // and cannot be run.
     let copied = Command::new("cp")
         .args([env!("CARGO_BIN_EXE_pgclinic"), text(&program)])
         .status();

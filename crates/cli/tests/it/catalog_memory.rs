@@ -1,4 +1,5 @@
-//! Function bodies and views that are larger than `--memory`: no command takes more than it was given and what the program is itself.
+//! Function bodies and views that are larger than `--memory`: no command takes more than it was
+//! given and what the program is itself.
 
 use std::path::Path;
 use std::process::{Command, Stdio};

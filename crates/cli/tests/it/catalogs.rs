@@ -1,4 +1,5 @@
-//! What is read from the files is what the server says over SQL: names, files, columns, transactions, multixacts.
+//! What is read from the files is what the server says over SQL: names, files, columns,
+//! transactions, multixacts.
 
 use pgclinic_cluster::{Catalog, Cluster, Member, MemberStatus, Relation, XactStatus};
 

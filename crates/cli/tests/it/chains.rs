@@ -1,4 +1,5 @@
-//! Chains of incremental backups: put together as `pg_combinebackup` does, without writing anything.
+//! Chains of incremental backups: put together as `pg_combinebackup` does, without writing
+//! anything.
 
 use pgclinic_cluster::{Cluster, OpenOptions};
 use pgclinic_model::{CheckDocument, Severity};

@@ -1,4 +1,5 @@
-//! `--collate-with`: text under collations of a library is compared by a server that has the library.
+//! `--collate-with`: text under collations of a library is compared by a server that has the
+//! library.
 
 use pgclinic_model::document::NotChecked;
 use pgclinic_model::{CheckDocument, Severity, Verdict};

@@ -255,7 +255,8 @@ fn a_damaged_catalog_names_what_is_left() {
     std::fs::write(&path, &bytes).expect("written");
 
     let document = check_json(&copy.pgdata, 1);
-    // Nothing is damaged but its page; the relations whose rows stood there are named by its indexes.
+    // Nothing is damaged but its page; the relations whose rows stood there are named by its
+    // indexes.
     let damage = only_damage(&document);
     assert!(damage.iter().any(|finding| finding.rule == "relation-lost"));
     assert!(

@@ -1,4 +1,5 @@
-//! Files that a run writes: refused before the work where they cannot be, never in what is looked at, and a report that is lost is no success.
+//! Files that a run writes: refused before the work where they cannot be, never in what is looked
+//! at, and a report that is lost is no success.
 
 use crate::common;
 

@@ -203,7 +203,8 @@ fn what_a_crashed_copy_lacks_is_explained_by_its_own_wal() {
     let mirrored = diff(&recovered.pgdata, &crashed.pgdata, 0);
     assert_eq!(blocks(&mirrored, &docs)[0].copy, Some(Copy::B));
 
-    // A version from within that WAL, of a block that the WAL leaves alone, is explained by nothing.
+    // A version from within that WAL, of a block that the WAL leaves alone, is explained by
+    // nothing.
     let written = told.iter().find_map(|block| block.lsn_b.clone());
     let (high, low) = lsn(&written.expect("an LSN"));
     let frozen = path_of(&crashed, "frozen");

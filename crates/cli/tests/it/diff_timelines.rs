@@ -1,4 +1,5 @@
-//! `diff` of a primary and its promoted standby: explained where one goes on from the other, parted where each went its own way.
+//! `diff` of a primary and its promoted standby: explained where one goes on from the other, parted
+//! where each went its own way.
 
 use pgclinic_model::document::{Copy, DiffDocument, DiffVerdict, Difference};
 

@@ -85,7 +85,8 @@ fn the_same_damage_gives_the_same_findings_in_every_form() {
     for (form, found) in forms {
         assert_eq!(found, stopped, "{form}");
     }
-    // What pages say of each other is judged where recovery is done only: backups agree with each other.
+    // What pages say of each other is judged where recovery is done only: backups agree with each
+    // other.
     let plain = check(&data_of(&full), "structure");
     assert!(plain.is_superset(&stopped), "{plain:?}");
     for form in [&data_of(&archive)[..], &chain] {

@@ -1,4 +1,5 @@
-//! `inspect`, `measure`, `diff` and the deeper levels of `check` on a running server by its URL: what they say of its directory.
+//! `inspect`, `measure`, `diff` and the deeper levels of `check` on a running server by its URL:
+//! what they say of its directory.
 
 use pgclinic_model::Level;
 use pgclinic_model::document::{DiffDocument, DiffVerdict, MeasureDocument};

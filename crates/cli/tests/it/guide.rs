@@ -1,5 +1,6 @@
-//! The pages of `docs/guide` that have commands: all SQL of all pages is run in the database `guide` of one server, which is stopped, then every
-//! command. Lines of a `text` block must stand in the answer of the command above it, one after the other in any place.
+//! The pages of `docs/guide` that have commands: all SQL of all pages is run in the database
+//! `guide` of one server, which is stopped, then every command. Lines of a `text` block must stand
+//! in the answer of the command above it, one after the other in any place.
 
 use crate::common;
 

@@ -1,4 +1,5 @@
-//! Archives that grow without end, manifests that are none, and how fast packed archives are unpacked.
+//! Archives that grow without end, manifests that are none, and how fast packed archives are
+//! unpacked.
 
 use pgclinic_model::Severity;
 
@@ -40,7 +41,8 @@ fn scratch() -> Scratch {
     Scratch::new(&run_as(), None).expect("a directory")
 }
 
-/// A 32nd of a disk is left to others: of 65 MiB, all but one are used when that is asked for the first time.
+/// A 32nd of a disk is left to others: of 65 MiB, all but one are used when that is asked for the
+/// first time.
 #[test]
 fn a_bomb_does_not_fill_the_disk() {
     let Some(disk) = SmallDisk::new("65m") else {
@@ -86,7 +88,8 @@ fn what_only_passes_by_takes_no_disk() {
     );
 }
 
-/// What comes out of a packed archive is packed again: here to a sixth, on a disk that has room for a half.
+/// What comes out of a packed archive is packed again: here to a sixth, on a disk that has room for
+/// a half.
 #[test]
 fn what_is_unpacked_needs_less_room_than_it_has() {
     let Some(disk) = SmallDisk::new("16m") else {

@@ -128,7 +128,8 @@ fn nothing_is_written_into_a_cluster_or_a_folder_of_other_things() {
     );
 }
 
-/// Another server is refused; without a word it is the same one, and the command that runs it again names it.
+/// Another server is refused; without a word it is the same one, and the command that runs it again
+/// names it.
 fn goes_on_with_the_servers_it_was_begun_with(folder: &Path) {
     let folder = text(folder);
     let other = pgclinic(&["lab", "resume", folder, "--pg", "18"]).exits(2);

@@ -8,7 +8,8 @@ use std::process::Command;
 
 use common::{Ran, SmallDisk, pgclinic, text};
 
-/// Runs the program in a shell of its own, after these commands; nothing where they cannot be carried out.
+/// Runs the program in a shell of its own, after these commands; nothing where they cannot be
+/// carried out.
 fn after(commands: &str, arguments: &[&str]) -> Option<Ran> {
     let script = format!("{{ {commands}; }} || exit 99; exec \"$0\" \"$@\"");
     let output = Command::new("unshare")

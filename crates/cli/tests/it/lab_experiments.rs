@@ -103,7 +103,8 @@ fn a_server_at_work_is_learned_from() {
     assert!(learned.contains("\nwritten: "), "{learned}");
 }
 
-/// The salvage beside `pg_dump` finds every object in the files of the stopped server, and writes one file.
+/// The salvage beside `pg_dump` finds every object in the files of the stopped server, and writes
+/// one file.
 #[test]
 fn large_objects_are_salvaged_into_one_file() {
     let home = tempfile::tempdir().expect("a directory");

@@ -1,4 +1,5 @@
-//! Folders of the laboratory beside each other: merged, compared, copied, short of blocks or of files. No server is needed.
+//! Folders of the laboratory beside each other: merged, compared, copied, short of blocks or of
+//! files. No server is needed.
 
 use crate::common;
 
@@ -35,7 +36,8 @@ fn plan(file: &str) -> Plan {
     Plan::make(&own, Some(file.to_owned()), &PlanOptions::default()).expect("a plan")
 }
 
-/// A folder with the results of the first blocks, begun in this second: the new arm takes half the time.
+/// A folder with the results of the first blocks, begun in this second: the new arm takes half the
+/// time.
 fn folder(home: &Path, name: &str, plan: &Plan, blocks: u32, started: u64) -> PathBuf {
     let path = home.join(name);
     RunFolder::create(&path, plan.clone()).expect("a run directory");

@@ -1,5 +1,5 @@
-//! The laboratory is killed at random points, again and again: resuming gives the same set of results, no server is
-//! left, and no half file counts.
+//! The laboratory is killed at random points, again and again: resuming gives the same set of
+//! results, no server is left, and no half file counts.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader};
@@ -20,7 +20,8 @@ fn start(folder: &Path) -> Command {
     command
 }
 
-/// Kills it behind a line of its progress and some more looks at its journal; gives its process number.
+/// Kills it behind a line of its progress and some more looks at its journal; gives its process
+/// number.
 fn run_and_kill(folder: &Path, random: &mut fastrand::Rng) -> u32 {
     let mut child = start(folder)
         .stderr(Stdio::piped())

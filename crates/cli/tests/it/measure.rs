@@ -1,4 +1,5 @@
-//! Figures from the files are those of `pgstattuple`, `pgstatindex` and `bt_page_stats`, to the last digit.
+//! Figures from the files are those of `pgstattuple`, `pgstatindex` and `bt_page_stats`, to the
+//! last digit.
 
 use pgclinic_model::document::{Figure, MeasureDocument, MeasuredRelation};
 
@@ -613,7 +614,8 @@ fn a_trial_packs_as_the_server_does(pgdata: &str, said: &Said) {
         assert_eq!(texts(row), tried);
     }
     assert!(count("public.tried", "zstd_bytes") < count("public.tried", "pglz_bytes"));
-    // Of 150 values of 64 bytes and more, moved out or not, those of 1,000 bytes and more were all found.
+    // Of 150 values of 64 bytes and more, moved out or not, those of 1,000 bytes and more were all
+    // found.
     assert_eq!(count("public.long", "tried_values"), 135);
 }
 

@@ -1,5 +1,5 @@
-//! What only a server with lz4 and its own programs can confirm: values that keep an old method until they are recast, and
-//! what a dump of large objects holds.
+//! What only a server with lz4 and its own programs can confirm: values that keep an old method
+//! until they are recast, and what a dump of large objects holds.
 
 use pgclinic_model::document::{Figure, MeasureDocument};
 

@@ -1,4 +1,5 @@
-//! A cluster that was not shut down in good order is no damaged one: what the files miss, the WAL brings back.
+//! A cluster that was not shut down in good order is no damaged one: what the files miss, the WAL
+//! brings back.
 
 use pgclinic_model::{CheckDocument, Severity, Verdict};
 
@@ -14,8 +15,8 @@ use pgclinic_testkit::{TempCopy, all_majors, catch_up, copy_of, seed, standby};
 /// Transactions that must lie between the last checkpoint and the end.
 const XIDS: u64 = 20_000;
 
-/// Each turn is a transaction: an insert, an update below a row lock of the same transaction, which makes a
-/// multixact, now and then a delete.
+/// Each turn is a transaction: an insert, an update below a row lock of the same transaction, which
+/// makes a multixact, now and then a delete.
 const TURNS: &str = "
 DO $$BEGIN
   FOR i IN 1..100000 LOOP

@@ -1,4 +1,5 @@
-//! The same cluster in every form in which people have their pages: the same rows and the same figures.
+//! The same cluster in every form in which people have their pages: the same rows and the same
+//! figures.
 
 use pgclinic_model::document::MeasureDocument;
 
@@ -60,7 +61,8 @@ DROP TABLE public.wide;
 SELECT count(*) FROM public.since;
 CHECKPOINT";
 
-/// What servers leave out of base backups: the rows of the one unlogged table, its indexes, and its long values.
+/// What servers leave out of base backups: the rows of the one unlogged table, its indexes, and its
+/// long values.
 struct Unlogged([String; 2]);
 
 impl Unlogged {

@@ -251,7 +251,8 @@ fn a_run_pauses_and_goes_on_by_signal() {
     assert!(words.starts_with("HEALTHY (running)"), "{words}");
 }
 
-/// The classes of a process's work and of its reads, as `chrt` and `ionice` say them; nothing where they cannot or the process is gone.
+/// The classes of a process's work and of its reads, as `chrt` and `ionice` say them; nothing where
+/// they cannot or the process is gone.
 fn classes(process: u32) -> Option<[String; 2]> {
     let said = |program: &str| {
         let mut asked = Command::new(program);
@@ -271,7 +272,8 @@ fn may_be_idle() -> bool {
     ran("chrt", &["-i", "0"]) && ran("ionice", &["-c", "3"])
 }
 
-/// The classes that the program's work and reads had while it looked at a data directory, without repetition.
+/// The classes that the program's work and reads had while it looked at a data directory, without
+/// repetition.
 fn classes_of_a_run(pgdata: &Path, more: &[&str]) -> Vec<[String; 2]> {
     let mut command = Command::new(env!("CARGO_BIN_EXE_pgclinic"));
     command.args(["check", text(pgdata), "--level", "pages"]);

@@ -1,4 +1,5 @@
-//! Pages that a table lost while its server runs: what indexes know, believed only where no change waits in the server's memory.
+//! Pages that a table lost while its server runs: what indexes know, believed only where no change
+//! waits in the server's memory.
 
 use std::os::unix::fs::FileExt;
 use std::path::Path;
@@ -126,7 +127,8 @@ fn roomy() -> StartOptions {
         .with("bgwriter_lru_maxpages", "0")
 }
 
-/// The content of a page that was made since the last checkpoint stands in WAL: a recovery brings it.
+/// The content of a page that was made since the last checkpoint stands in WAL: a recovery brings
+/// it.
 #[test]
 fn pages_that_wait_in_memory_are_no_loss() {
     let (copy, server) = started(17, Checksums::On, &roomy());
@@ -138,7 +140,8 @@ fn pages_that_wait_in_memory_are_no_loss() {
     assert_eq!(rules(&document), [], "{}", told(&document));
 }
 
-/// All entries that lead to the page were written again since the checkpoint: only another checkpoint tells.
+/// All entries that lead to the page were written again since the checkpoint: only another
+/// checkpoint tells.
 #[test]
 fn a_loss_that_memory_may_hide_is_open_until_a_checkpoint() {
     let (copy, server) = started(16, Checksums::On, &roomy());
@@ -177,7 +180,8 @@ fn take_a_row(file: &std::fs::File) {
         .expect("a line pointer zeroed");
 }
 
-/// Rows and index entries of a table that no record since the last checkpoint touches agree with each other.
+/// Rows and index entries of a table that no record since the last checkpoint touches agree with
+/// each other.
 #[test]
 fn a_row_that_only_its_index_knows_is_found_at_full() {
     let (copy, server) = started(15, Checksums::Off, &roomy());
@@ -191,7 +195,8 @@ fn a_row_that_only_its_index_knows_is_found_at_full() {
     assert_eq!(document.verdict, Verdict::Damaged);
 }
 
-/// The server changed the table: what its files lack may be in memory, until a checkpoint has written it.
+/// The server changed the table: what its files lack may be in memory, until a checkpoint has
+/// written it.
 #[test]
 fn rows_that_wait_in_memory_are_not_compared() {
     let (copy, server) = started(18, Checksums::Off, &roomy());

@@ -1,5 +1,5 @@
-//! `measure`, `salvage` and `diff` on the data directory of a server at work: after a checkpoint what they say of the stopped
-//! cluster, under load nothing that is not so, and damage is told.
+//! `measure`, `salvage` and `diff` on the data directory of a server at work: after a checkpoint
+//! what they say of the stopped cluster, under load nothing that is not so, and damage is told.
 
 use pgclinic_model::document::{
     Copy, DiffDocument, DiffVerdict, Difference, MeasureDocument, MeasuredRelation, Outcome,
@@ -65,7 +65,8 @@ fn figures_of_a_running_18_are_those_of_the_stopped_cluster() {
     figures_are_those_of_the_stopped(18);
 }
 
-/// The figures of a table that transactions elsewhere do not change: its age grows with each of them.
+/// The figures of a table that transactions elsewhere do not change: its age grows with each of
+/// them.
 fn still(own: &MeasuredRelation) -> impl PartialEq + std::fmt::Debug + use<> {
     let mut table = own.sections.get("table").expect("a table").clone();
     for age in ["relfrozenxid_age", "relminmxid_age"] {
@@ -372,7 +373,8 @@ fn a_primary_and_its_standby_at_work_are_explained_by_wal() {
     assert_eq!(told, [(1, Difference::Unsound, Some(Copy::B))]);
 }
 
-/// Does the work again and again while the server on the copy is started, changes pages, and is stopped or killed, all the time.
+/// Does the work again and again while the server on the copy is started, changes pages, and is
+/// stopped or killed, all the time.
 fn while_it_restarts(copy: &TempCopy, work: impl Fn()) {
     let stop = AtomicBool::new(false);
     std::thread::scope(|scope| {

@@ -266,7 +266,8 @@ fn a_recovery_by_a_server_gives_the_same_rows() {
     assert!(files(&copy.pgdata) == before, "the target was written to");
 }
 
-/// `--to -` gives the bytes of the file on stdout and the summary on stderr, in every form; only of one table.
+/// `--to -` gives the bytes of the file on stdout and the summary on stderr, in every form; only of
+/// one table.
 #[test]
 fn one_table_is_a_stream() {
     let pgdata = seed(&server(15), Checksums::On).pgdata;

@@ -1,5 +1,5 @@
-//! Input that is not what it says: names that mean something to a disk, encodings that lie, files that are no table's, columns
-//! of another table.
+//! Input that is not what it says: names that mean something to a disk, encodings that lie, files
+//! that are no table's, columns of another table.
 
 use pgclinic_model::document::{Outcome, SalvageReport};
 
@@ -44,8 +44,8 @@ const TABLES: [&str; 10] = [
     "-rf *",
 ];
 
-/// Files lie inside the destination, no two have one name on a disk that does not know case, and the rows are those of the tables;
-/// so are those of a database into which they are loaded.
+/// Files lie inside the destination, no two have one name on a disk that does not know case, and
+/// the rows are those of the tables; so are those of a database into which they are loaded.
 #[test]
 fn names_are_safe_on_every_disk_and_whole_in_a_server() {
     let copy = copy_of(&seed(&server(15), Checksums::On));
@@ -111,7 +111,8 @@ fn names_are_safe_on_every_disk_and_whole_in_a_server() {
     }
 }
 
-/// A database that says UTF8 and holds other bytes: each such value is told, nothing of its row is missing, and the bytes can be had.
+/// A database that says UTF8 and holds other bytes: each such value is told, nothing of its row is
+/// missing, and the bytes can be had.
 #[test]
 fn an_encoding_that_lies_is_told_value_by_value() {
     let copy = copy_of(&seed(&server(15), Checksums::On));
@@ -168,7 +169,8 @@ fn an_encoding_that_lies_is_told_value_by_value() {
     );
 }
 
-/// Indexes of every kind, a sequence and files that are no relation's are refused before anything is written.
+/// Indexes of every kind, a sequence and files that are no relation's are refused before anything
+/// is written.
 #[test]
 fn files_that_are_no_table_are_refused() {
     let pgdata = seed(&server(15), Checksums::On).pgdata;
@@ -199,7 +201,8 @@ fn files_that_are_no_table_are_refused() {
     }
 }
 
-/// Columns of another table, for a table whose own are lost, are told with the first row that contradicts them, and no row is invented.
+/// Columns of another table, for a table whose own are lost, are told with the first row that
+/// contradicts them, and no row is invented.
 #[test]
 fn columns_of_another_table_are_not_believed() {
     let copy = copy_of(&seed(&server(15), Checksums::On));

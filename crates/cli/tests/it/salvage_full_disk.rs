@@ -1,5 +1,5 @@
-//! A destination that fills up: an exit code, no half file under its name, and the same command with `--resume` when there is
-//! room; the same for a server whose disk fills up.
+//! A destination that fills up: an exit code, no half file under its name, and the same command
+//! with `--resume` when there is room; the same for a server whose disk fills up.
 
 use pgclinic_model::document::SalvageReport;
 
@@ -140,8 +140,8 @@ fn sums(server: &Server, database: &str) -> Vec<TextRow> {
     sums
 }
 
-/// A server whose disk is full, in whatever stage of the work: an error that says so, nothing counted as whole that is not, and
-/// the same command goes on when there is room.
+/// A server whose disk is full, in whatever stage of the work: an error that says so, nothing
+/// counted as whole that is not, and the same command goes on when there is room.
 #[test]
 fn a_server_with_a_full_disk_is_gone_on_with() {
     let Some(disk) = SmallDisk::new("256m") else {
@@ -202,7 +202,8 @@ fn a_server_with_a_full_disk_is_gone_on_with() {
             break;
         }
         refused += 1;
-        // What a server says of no room at all, of some, and to a session that finds none for its first file.
+        // What a server says of no room at all, of some, and to a session that finds none for its
+        // first file.
         let words = [
             "No space left on device",
             "Check free disk space",

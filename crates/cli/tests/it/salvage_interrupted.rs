@@ -1,4 +1,5 @@
-//! Ctrl-C in the middle of a salvage: exit code 130, what is whole is kept, nothing half has its final name, and `--resume` goes on.
+//! Ctrl-C in the middle of a salvage: exit code 130, what is whole is kept, nothing half has its
+//! final name, and `--resume` goes on.
 
 use pgclinic_model::document::{Outcome, SalvageReport};
 

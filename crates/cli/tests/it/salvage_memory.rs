@@ -1,4 +1,5 @@
-//! A salvage of a hurt table that is larger than `--memory`: the program takes no more than it was given and what it is itself.
+//! A salvage of a hurt table that is larger than `--memory`: the program takes no more than it was
+//! given and what it is itself.
 
 use pgclinic_model::document::SalvageReport;
 

@@ -1,4 +1,5 @@
-//! A cluster without catalogs: columns are guessed, corrected by a person, and the rows are those of the tables.
+//! A cluster without catalogs: columns are guessed, corrected by a person, and the rows are those
+//! of the tables.
 
 use pgclinic_cluster::{Catalog, Cluster, RelKind, Relation};
 use pgclinic_model::document::SalvageReport;
@@ -65,7 +66,8 @@ fn lose_catalogs(pgdata: &Path, cluster: &Cluster, catalog: &Catalog) {
     }
 }
 
-/// Without a word from anybody: every table is there with all of its rows, most of them to the byte.
+/// Without a word from anybody: every table is there with all of its rows, most of them to the
+/// byte.
 #[test]
 fn guessed_tables_hold_the_rows() {
     let copy = copy_of(&seed(&server(15), Checksums::On));
@@ -125,7 +127,8 @@ fn guessed_tables_hold_the_rows() {
     assert_eq!(values(&account), values(&known_well));
 }
 
-/// The guess is a file that a person corrects: names and types are taken from it, for the table of each file.
+/// The guess is a file that a person corrects: names and types are taken from it, for the table of
+/// each file.
 #[test]
 fn corrections_are_taken_from_one_file() {
     let copy = copy_of(&seed(&server(15), Checksums::On));

@@ -1,4 +1,5 @@
-//! `check --since STATE`: changed pages are looked at, others are passed over and said to be, and a state that cannot tell is refused.
+//! `check --since STATE`: changed pages are looked at, others are passed over and said to be, and a
+//! state that cannot tell is refused.
 
 use pgclinic_model::{CheckDocument, Severity};
 
@@ -194,7 +195,8 @@ fn a_state_that_cannot_tell_is_refused() {
     );
 }
 
-/// Beside a server the state counts from the last checkpoint: what was in memory only is looked at by the next run.
+/// Beside a server the state counts from the last checkpoint: what was in memory only is looked at
+/// by the next run.
 #[test]
 fn a_run_beside_a_server_leaves_a_state_too() {
     let (copy, folder) = (newest_copy(), Folder::new());
@@ -224,7 +226,8 @@ fn a_run_beside_a_server_leaves_a_state_too() {
     );
 }
 
-/// Damage of a copy is its own, and so is a look at it: neither verb takes a clean copy's state for the other.
+/// Damage of a copy is its own, and so is a look at it: neither verb takes a clean copy's state for
+/// the other.
 #[test]
 fn a_state_of_another_copy_is_refused() {
     let (clean, damaged, folder) = (newest_copy(), newest_copy(), Folder::new());

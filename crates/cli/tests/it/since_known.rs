@@ -1,4 +1,5 @@
-//! `check --since STATE` does not forget: what a run found stays until it is put right, however many runs over changed pages follow.
+//! `check --since STATE` does not forget: what a run found stays until it is put right, however
+//! many runs over changed pages follow.
 
 use pgclinic_model::CheckDocument;
 use pgclinic_model::document::SinceSummary;
@@ -285,7 +286,8 @@ fn what_a_crash_left_open_stays_open_until_a_run_over_everything() {
     assert!(left_open(&after).is_empty(), "{}", told(&after));
 }
 
-/// A run beside a server is healthy when each page is by itself, and so is one after it; what was left out is told.
+/// A run beside a server is healthy when each page is by itself, and so is one after it; what was
+/// left out is told.
 #[test]
 fn what_a_run_beside_a_server_left_open_is_told_of_the_stopped_cluster() {
     let patient = Patient::new();

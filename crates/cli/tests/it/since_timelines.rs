@@ -1,4 +1,5 @@
-//! `check --since STATE` over a promotion: the state of the primary holds up to where the timelines parted, and no further.
+//! `check --since STATE` over a promotion: the state of the primary holds up to where the timelines
+//! parted, and no further.
 
 use pgclinic_model::CheckDocument;
 
@@ -101,7 +102,8 @@ fn a_state_of_the_primary_holds_for_its_promoted_standby_up_to_the_parting() {
         refused.err
     );
 
-    // The promoted standby takes the primary's place, and the state, as those of before, does not say of which files it is.
+    // The promoted standby takes the primary's place, and the state, as those of before, does not
+    // say of which files it is.
     let mut kept: Value =
         serde_json::from_slice(&std::fs::read(&state).expect("a state")).expect("JSON");
     let files = kept.as_object_mut().expect("a state").remove("files");

@@ -1,4 +1,5 @@
-//! `check --state FILE` is killed in the middle and goes on with `--resume`: it says what an undisturbed run says.
+//! `check --state FILE` is killed in the middle and goes on with `--resume`: it says what an
+//! undisturbed run says.
 
 use pgclinic_model::{CheckDocument, Severity};
 

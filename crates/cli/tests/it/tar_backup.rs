@@ -1,4 +1,5 @@
-//! Base backups in archives: every packing gives what the folder gives, and archives that were cut are told.
+//! Base backups in archives: every packing gives what the folder gives, and archives that were cut
+//! are told.
 
 use pgclinic_model::{CheckDocument, Severity};
 
@@ -279,7 +280,8 @@ fn a_cut_archive_of_a_stopped_cluster_is_incomplete() {
     }
 }
 
-/// Neither `PG_VERSION` nor the control file stands in front of the cut: databases tell which major it is.
+/// Neither `PG_VERSION` nor the control file stands in front of the cut: databases tell which major
+/// it is.
 #[test]
 fn an_archive_that_was_cut_in_front_of_its_version_is_incomplete() {
     let copy = copy_of(&seed(&server(15), Checksums::On));
@@ -373,8 +375,8 @@ fn what_is_left_of_an_archive_of_an_unknown_version_is_told() {
     assert!(failed.err.contains("no data directory"), "{}", failed.err);
 }
 
-/// A damaged page in front of the cut is damage all the same.
-/// An index among the shared relations, which stand in front of the databases: of them only indexes have a second page.
+/// A damaged page in front of the cut is damage all the same. An index among the shared relations,
+/// which stand in front of the databases: of them only indexes have a second page.
 fn a_shared_index(pgdata: &Path) -> String {
     let entries = std::fs::read_dir(pgdata.join("global")).expect("a directory");
     let numbers = entries.filter_map(|entry| {

@@ -1,5 +1,6 @@
-//! A server at work that cannot be seen from here, as one in a container: the data directory is looked at through a folder of links, whose
-//! `postmaster.pid` names a process that is none of ours. (The server itself ends when its own `postmaster.pid` names another.)
+//! A server at work that cannot be seen from here, as one in a container: the data directory is
+//! looked at through a folder of links, whose `postmaster.pid` names a process that is none of
+//! ours. (The server itself ends when its own `postmaster.pid` names another.)
 
 use pgclinic_model::document::{Outcome, SalvageReport};
 use pgclinic_model::{CheckDocument, Severity, Verdict};

@@ -1,6 +1,7 @@
-//! What writes to a data directory, or copies it to write to the copy, refuses one on which a server works that cannot be seen from here: its
-//! `postmaster.pid` names a process that is none of ours. (A server ends when it finds that out, so its postmaster stands still for that
-//! long; all its other processes go on.)
+//! What writes to a data directory, or copies it to write to the copy, refuses one on which a
+//! server works that cannot be seen from here: its `postmaster.pid` names a process that is none of
+//! ours. (A server ends when it finds that out, so its postmaster stands still for that long; all
+//! its other processes go on.)
 
 use crate::common;
 

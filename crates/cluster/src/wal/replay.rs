@@ -171,7 +171,8 @@ impl Replay {
         self.touched.fate(file, fork, block)
     }
 
-    /// Its first record since the checkpoint brings an image of the block: it had content before, and the checkpoint wrote that.
+    /// Its first record since the checkpoint brings an image of the block: it had content before,
+    /// and the checkpoint wrote that.
     pub fn had_content(&self, file: FileNumber, fork: Fork, block: BlockNo) -> bool {
         self.touched.had_content(file, fork, block)
     }

@@ -170,7 +170,8 @@ impl Touched {
         }
     }
 
-    /// The first record of the block brings an image of it: it had content when the last checkpoint began.
+    /// The first record of the block brings an image of it: it had content when the last checkpoint
+    /// began.
     pub(crate) fn had_content(&self, file: FileNumber, fork: Fork, block: BlockNo) -> bool {
         self.first_record(file, fork, block) == IMAGE
     }

@@ -25,7 +25,8 @@ use reading::read;
 /// Rows as words, sorted.
 type Rows = Vec<Vec<Option<String>>>;
 
-/// What the server calls a value of this kind: the bytes that it sends where they have a fixed width, else its text.
+/// What the server calls a value of this kind: the bytes that it sends where they have a fixed
+/// width, else its text.
 fn asked(data_type: &DataType, value: &str) -> String {
     let send = match data_type {
         DataType::Boolean => "boolsend",
@@ -329,7 +330,8 @@ fn large_objects_are_rows() {
     assert_eq!(objects.objects, 12);
 }
 
-/// Guessed columns are columns too, and the large objects are the same; keys are not known, which is told.
+/// Guessed columns are columns too, and the large objects are the same; keys are not known, which
+/// is told.
 #[test]
 fn tables_without_catalogs_have_columns() {
     let copy = copy_of(&seed(&server(15), Checksums::On));
@@ -345,7 +347,8 @@ fn tables_without_catalogs_have_columns() {
         let file = table.file.as_ref().expect("a whole file");
         let (_, batches) = read(&blind.join(file));
         let found: u64 = batches.iter().map(|batch| batch.num_rows() as u64).sum();
-        assert_eq!(found, table.rows.written, "{}", table.table);
+        let sound = table.rows.written - table.rows.suspect;
+        assert_eq!(found, sound, "{}", table.table);
         rows += found;
     }
     assert!(rows > 1000, "{rows}");

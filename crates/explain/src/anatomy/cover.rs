@@ -1,4 +1,5 @@
-//! Which label covers which byte: labels are laid over each other, and each byte keeps the last one.
+//! Which label covers which byte: labels are laid over each other, and each byte keeps the last
+//! one.
 
 use std::ops::Range;
 

@@ -15,7 +15,8 @@
 //! 1. {look}
 //! ```
 //!
-//! Braces in patterns catch what the message names (`pattern`); braces in steps are filled in by `Names`.
+//! Braces in patterns catch what the message names (`pattern`); braces in steps are filled in by
+//! `Names`.
 
 use super::facts::Facts;
 use super::names::Names;
@@ -41,7 +42,8 @@ pub struct ServerMessage {
 }
 
 impl ServerMessage {
-    /// Reads the page of a message. A page that is not written as the module says is a bug, and a test reads all.
+    /// Reads the page of a message. A page that is not written as the module says is a bug, and a
+    /// test reads all.
     pub(super) fn parse(page: &'static str) -> ServerMessage {
         let parts = page.strip_prefix("---\nname: ").and_then(|page| {
             let (head, body) = page.split_once("---\n\n")?;

@@ -1,7 +1,7 @@
 //! The textbook of what a server says when its files are damaged.
 //!
-//! Each family of messages is one Markdown file in `texts/` and one line in the register. The order is
-//! the order of the answers: what explains most comes first, what accompanies others comes last.
+//! Each family of messages is one Markdown file in `texts/` and one line in the register. The order
+//! is the order of the answers: what explains most comes first, what accompanies others comes last.
 //! What a step says of a cluster (names, commands, ranges of bytes) is in `names`, shared by all.
 
 mod facts;

@@ -1,4 +1,5 @@
-//! The names that the next steps speak of, real ones where a cluster was given, and the commands with them.
+//! The names that the next steps speak of, real ones where a cluster was given, and the commands
+//! with them.
 
 use pgclinic_format::Fork;
 use pgclinic_model::document::Kind;
@@ -113,7 +114,8 @@ impl Names<'_> {
         format!("pgclinic check {}", self.pgdata())
     }
 
-    /// `pgclinic inspect PGDATA --relation … --block …`, when the message or the cluster names a block.
+    /// `pgclinic inspect PGDATA --relation … --block …`, when the message or the cluster names a
+    /// block.
     pub fn inspect_command(&self) -> Option<String> {
         let resolved = self.resolved.and_then(|resolved| resolved.block);
         let block = resolved.or(self.facts.block).or(self.facts.block_in_file)?;
@@ -126,8 +128,8 @@ impl Names<'_> {
         })
     }
 
-    /// A step as the page of a message writes it: a name in braces alone is steps that many messages share, one
-    /// among words is a command.
+    /// A step as the page of a message writes it: a name in braces alone is steps that many
+    /// messages share, one among words is a command.
     pub(super) fn fill_in(&self, step: &str) -> Vec<String> {
         match step {
             "{look}" => self.look(),
@@ -139,7 +141,8 @@ impl Names<'_> {
         }
     }
 
-    /// The words once more with the command that they name: at most one, so that nothing is looked for in names.
+    /// The words once more with the command that they name: at most one, so that nothing is looked
+    /// for in names.
     fn with_command(&self, words: &str) -> String {
         for (brace, command) in [
             ("{check}", self.check_command()),

@@ -1,7 +1,9 @@
-//! Templates of messages: literal words with names in braces where a message has its numbers and names.
+//! Templates of messages: literal words with names in braces where a message has its numbers and
+//! names.
 //!
-//! `invalid page in block {block} of relation {path}` is found anywhere in a text. Letters' case, quotes around
-//! names and what stands before or behind do not count. Templates are in small letters and begin with a word.
+//! `invalid page in block {block} of relation {path}` is found anywhere in a text. Letters' case,
+//! quotes around names and what stands before or behind do not count. Templates are in small
+//! letters and begin with a word.
 
 use super::facts::{Facts, Slot};
 use super::pasted::Pasted;

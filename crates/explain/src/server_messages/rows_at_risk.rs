@@ -20,7 +20,8 @@ pub struct RowsAtRisk {
     pub how: String,
 }
 
-/// Counts the rows on the blocks of `range`, half-open. Nothing for forks and indexes: they hold no rows.
+/// Counts the rows on the blocks of `range`, half-open. Nothing for forks and indexes: they hold no
+/// rows.
 pub(super) fn rows_at_risk(
     cluster: &Cluster,
     files: &ForkFiles,

@@ -135,7 +135,8 @@ pub(super) fn print(
     print_elements(printer, array, &stored)
 }
 
-/// The array names this type. Of one that a person described the number is not known: it is any that is not built in.
+/// The array names this type. Of one that a person described the number is not known: it is any
+/// that is not built in.
 pub(super) fn is_of(array: &Array<'_>, element: &TypeInfo) -> bool {
     match element.oid {
         0 | DESCRIBED_OID => array.element_oid >= FIRST_NORMAL_OID,

@@ -14,7 +14,8 @@ use super::{Limits, Prober, register};
 /// How a value was printed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Printed<'a> {
-    /// Appended to the caller's memory: digits, letters and signs that need no escape in any text format.
+    /// Appended to the caller's memory: digits, letters and signs that need no escape in any text
+    /// format.
     Plain,
     /// The text, for the caller to escape.
     Text(&'a [u8]),

@@ -1,4 +1,5 @@
-//! Dates and times as `DateStyle` and `TimeZone` have them; truth: `EncodeDateOnly`, `EncodeDateTime` in `datetime.c`.
+//! Dates and times as `DateStyle` and `TimeZone` have them; truth: `EncodeDateOnly`,
+//! `EncodeDateTime` in `datetime.c`.
 
 use super::column::digits;
 use super::date_time::{MICROS_PER_DAY, MICROS_PER_SECOND, append_clock};

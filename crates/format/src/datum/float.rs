@@ -67,7 +67,8 @@ fn special(printer: &mut Printer, number: f64) -> Result<(), Undecodable> {
     })
 }
 
-/// Digits behind the first where `extra_float_digits` asks for rounded numbers instead of the shortest ones.
+/// Digits behind the first where `extra_float_digits` asks for rounded numbers instead of the
+/// shortest ones.
 fn rounded_places(printer: &Printer, digits: i8) -> Option<usize> {
     let extra = printer.style().extra_float_digits;
     let places = digits.saturating_add(extra).max(1) - 1;

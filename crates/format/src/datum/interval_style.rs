@@ -1,4 +1,5 @@
-//! Intervals as `IntervalStyle` has them, but for its default; truth: `EncodeInterval` in `datetime.c`.
+//! Intervals as `IntervalStyle` has them, but for its default; truth: `EncodeInterval` in
+//! `datetime.c`.
 
 use super::date_time::{MICROS_PER_SECOND, print_seconds};
 use super::printer::Printer;

@@ -6,7 +6,8 @@
 //! settings of a [`Style`].
 //!
 //! Two things are printed otherwise than the server does where a style does not bring their names,
-//! because they need catalogs: a `reg*` value is its number, and the roles of an `aclitem` are numbers.
+//! because they need catalogs: a `reg*` value is its number, and the roles of an `aclitem` are
+//! numbers.
 //!
 //! Truth: the output functions in `src/backend/utils/adt/` of PostgreSQL. Each file here names
 //! its own.
@@ -125,7 +126,8 @@ pub fn to_text(ty: &TypeInfo, value: &[u8], limits: Limits) -> Result<String, Un
         .map_err(|error| Undecodable::encoding(error.utf8_error().valid_up_to()))
 }
 
-/// Prints value after value into the same memory: for whoever only wants to know whether they can be.
+/// Prints value after value into the same memory: for whoever only wants to know whether they can
+/// be.
 pub struct Prober {
     printer: Printer,
 }

@@ -1,5 +1,5 @@
-//! Follows a compressed value piece by piece: says whether it unpacks to the length that it promises,
-//! and holds none of it.
+//! Follows a compressed value piece by piece: says whether it unpacks to the length that it
+//! promises, and holds none of it.
 //!
 //! Truth: `pg_lzcompress.c`; the LZ4 block format.
 

@@ -1,4 +1,5 @@
-//! The settings of a server that change how it prints values, each with the value that a salvage has unless told otherwise.
+//! The settings of a server that change how it prints values, each with the value that a salvage
+//! has unless told otherwise.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
@@ -109,8 +110,9 @@ impl MoneyFormat {
     };
 }
 
-/// The names that values stand for which hold the OID of an object: by the OID of their type (`regclass`, …), then of the
-/// object. Roles, also those of an `aclitem`, stand under `regrole`. An object without a name is printed as its number.
+/// The names that values stand for which hold the OID of an object: by the OID of their type
+/// (`regclass`, …), then of the object. Roles, also those of an `aclitem`, stand under `regrole`.
+/// An object without a name is printed as its number.
 pub type ObjectNames = BTreeMap<u32, HashMap<u32, Vec<u8>>>;
 
 /// How values are printed, by the settings of a server.
@@ -135,8 +137,8 @@ pub struct Style {
 }
 
 impl Style {
-    /// `DateStyle` ISO, `IntervalStyle` postgres, `TimeZone` UTC, `bytea_output` hex, `extra_float_digits` 1, `lc_monetary` C,
-    /// and no names.
+    /// `DateStyle` ISO, `IntervalStyle` postgres, `TimeZone` UTC, `bytea_output` hex,
+    /// `extra_float_digits` 1, `lc_monetary` C, and no names.
     pub const PLAIN: Style = Style {
         dates: DateStyle::Iso,
         order: DateOrder::MonthFirst,

@@ -68,7 +68,8 @@ pub(super) fn print_aclitem(printer: &mut Printer, value: &[u8]) -> Result<(), U
     role(printer, grantor)
 }
 
-/// A role as `putid` writes it: its name, quoted where it is more than letters, digits and underscores.
+/// A role as `putid` writes it: its name, quoted where it is more than letters, digits and
+/// underscores.
 fn role(printer: &mut Printer, oid: u32) -> Result<(), Undecodable> {
     let Some(name) = object::name(printer, object::ROLE, oid) else {
         return printer.put(format_args!("{oid}"));

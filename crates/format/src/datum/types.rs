@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-/// Stands for the number of an extension's type that a person described by its name; 0 does so for types of no name known here.
+/// Stands for the number of an extension's type that a person described by its name; 0 does so for
+/// types of no name known here.
 pub const DESCRIBED_OID: u32 = u32::MAX;
 
 /// One type, as `pg_type` has it.
@@ -27,7 +28,8 @@ pub struct TypeInfo {
 pub enum TypeKind {
     /// A type with an output function of its own, found by OID, else by name.
     Base,
-    /// `pg_enum`: OID and label, in the order of `enumsortorder`; labels are in the encoding of the database, as all text is.
+    /// `pg_enum`: OID and label, in the order of `enumsortorder`; labels are in the encoding of the
+    /// database, as all text is.
     Enum(Vec<(u32, Vec<u8>)>),
     /// A row type, with its attributes by number, dropped ones too.
     Composite(Vec<Field>),
@@ -39,7 +41,8 @@ pub enum TypeKind {
     Range(Arc<TypeInfo>),
     /// A multirange over a subtype (the range's subtype, not the range).
     Multirange(Arc<TypeInfo>),
-    /// A type whose text is not known here: its values are given as their stored bytes, as `bytea` is.
+    /// A type whose text is not known here: its values are given as their stored bytes, as `bytea`
+    /// is.
     Bytes,
     /// Nothing is known; no value of it is printed.
     Unknown,

@@ -1,4 +1,5 @@
-//! Compressed values unpacked portion by portion: for those of which a part is lost, and for those that are too large for memory.
+//! Compressed values unpacked portion by portion: for those of which a part is lost, and for those
+//! that are too large for memory.
 //!
 //! ```text
 //! packed bytes, as they come ─► what is not understood yet (a few bytes) ─► window: the last 64 KiB, and what is new ─► raw bytes
@@ -78,7 +79,8 @@ impl Unpacker {
         })
     }
 
-    /// The next packed bytes; gives what they stand for, in portions, all but what the last call gives.
+    /// The next packed bytes; gives what they stand for, in portions, all but what the last call
+    /// gives.
     pub fn feed(&mut self, packed: &[u8], give: &mut Give<'_>) -> Result<(), DecompressError> {
         let mut held = take(&mut self.pending);
         held.extend_from_slice(packed);
@@ -256,11 +258,13 @@ fn behind(state: Lz4, byte: u8) -> Result<Lz4, DecompressError> {
     })
 }
 
-/// What the beginning of a compressed value stands for, as far as it can be told; never more than `raw_size` bytes.
+/// What the beginning of a compressed value stands for, as far as it can be told; never more than
+/// `raw_size` bytes.
 pub fn decompress_prefix(method: u8, data: &[u8], raw_size: u64) -> Vec<u8> {
     let mut raw = Vec::new();
     if let Ok(mut unpacker) = Unpacker::new(method, raw_size) {
-        // What was unpacked before the stream contradicted itself was right as far as anybody can tell.
+        // What was unpacked before the stream contradicted itself was right as far as anybody can
+        // tell.
         let _outcome = unpacker.feed(data, &mut |bytes| raw.extend_from_slice(bytes));
     }
     raw

@@ -1,4 +1,5 @@
-//! Time zones: what a clock on the wall shows at a moment, from the files of the time zone database or from a rule.
+//! Time zones: what a clock on the wall shows at a moment, from the files of the time zone database
+//! or from a rule.
 //!
 //! ```text
 //! TZif   header (44 bytes: magic, version, six counts), block of version 1 with times of 32 bits,
@@ -6,7 +7,8 @@
 //! rule   EST5EDT,M3.2.0,M11.1.0: names and hours west of Greenwich, when summer time begins and ends
 //! ```
 //!
-//! Truth: RFC 8536; `src/timezone/localtime.c`, which extends the file's times by its rule as it is done here.
+//! Truth: RFC 8536; `src/timezone/localtime.c`, which extends the file's times by its rule as it is
+//! done here.
 
 use std::borrow::Cow;
 
@@ -186,8 +188,8 @@ fn kind(raw: &[u8], letters: &[u8]) -> Option<Kind> {
     })
 }
 
-/// What held before the first change: the first kind where no change leads to it, else the standard time before the first
-/// summer time, else any standard time.
+/// What held before the first change: the first kind where no change leads to it, else the standard
+/// time before the first summer time, else any standard time.
 fn first(kinds: &[Kind], changes: &[(i64, usize)]) -> usize {
     if changes.iter().all(|(_, kind)| *kind != 0) {
         return 0;

@@ -1,4 +1,5 @@
-//! The rule of a time zone for all years, `CET-1CEST,M3.5.0,M10.5.0/3`; truth: `tzparse` in `src/timezone/localtime.c`.
+//! The rule of a time zone for all years, `CET-1CEST,M3.5.0,M10.5.0/3`; truth: `tzparse` in
+//! `src/timezone/localtime.c`.
 
 use std::borrow::Cow;
 

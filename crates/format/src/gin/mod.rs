@@ -1,4 +1,5 @@
-//! GIN pages: a tree of keys, a tree of row numbers behind each frequent key, a list of entries that wait.
+//! GIN pages: a tree of keys, a tree of row numbers behind each frequent key, a list of entries
+//! that wait.
 //!
 //! ```text
 //! block 0   meta page: head and tail of the list of waiting entries, version

@@ -6,8 +6,8 @@
 //! | right bound | leaf:  compressed lists up to pd_lower; before 9.4 plain row numbers × maxoff
 //! ```
 //!
-//! The right bound of a page without right neighbour says nothing, nor does the last item of an inner
-//! page. Truth: `src/include/access/ginblock.h`, `src/backend/access/gin/gindatapage.c`.
+//! The right bound of a page without right neighbour says nothing, nor does the last item of an
+//! inner page. Truth: `src/include/access/ginblock.h`, `src/backend/access/gin/gindatapage.c`.
 
 use crate::bytes::{block_at, tid_at};
 use crate::page::Page;

@@ -6,9 +6,9 @@
 //!            └─────► Unordered, with the reason for people
 //! ```
 //!
-//! An [`Order`] is chosen once for a column. The bytes are those that [`crate::datum`] takes: all of
-//! a fixed-size value, or the payload of a varlena after its header was taken off and it was fetched
-//! and decompressed. `Equal` is what a unique index calls a duplicate.
+//! An [`Order`] is chosen once for a column. The bytes are those that [`crate::datum`] takes: all
+//! of a fixed-size value, or the payload of a varlena after its header was taken off and it was
+//! fetched and decompressed. `Equal` is what a unique index calls a duplicate.
 //!
 //! Truth: `pg_amproc.dat` for the functions, and those in `src/backend/utils/adt/` and
 //! `src/backend/access/nbtree/nbtcompare.c`; each file here names its own.

@@ -1,6 +1,7 @@
 //! Values of fixed size.
 //!
-//! Truth: `nbtcompare.c`, `float.c`, `timestamp.c`, `date.c`, `itemptr.c`, `mac.c`, `mac8.c`, `uuid.c`.
+//! Truth: `nbtcompare.c`, `float.c`, `timestamp.c`, `date.c`, `itemptr.c`, `mac.c`, `mac8.c`,
+//! `uuid.c`.
 
 use std::cmp::Ordering;
 

@@ -1,5 +1,5 @@
-//! `tsquery`: fewer items first, then the shorter value, then item by item from the root, where most
-//! things count downwards; the distance of a phrase counts after both its operands.
+//! `tsquery`: fewer items first, then the shorter value, then item by item from the root, where
+//! most things count downwards; the distance of a phrase counts after both its operands.
 //!
 //! Truth: `CompareTSQ` in `tsquery_op.c`, `QTNodeCompare` in `tsquery_util.c`.
 

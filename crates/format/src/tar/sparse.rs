@@ -15,7 +15,8 @@ use super::{BLOCK, digits, field, number};
 /// Islands of one file that are followed: more than a segment of 1 GiB can have.
 pub const ISLANDS_MAX: usize = 1 << 18;
 
-/// The longest file with holes: no segment is longer, and zeros without end cost an archive nothing.
+/// The longest file with holes: no segment is longer, and zeros without end cost an archive
+/// nothing.
 pub const REAL_SIZE_MAX: u64 = 1 << 36;
 
 /// Islands in the header of old, and in each block behind it.
@@ -55,7 +56,8 @@ pub struct SparseMap {
 }
 
 impl SparseMap {
-    /// From offsets and lengths; `None` where they are out of order, lie in each other or beyond the end, or are too many.
+    /// From offsets and lengths; `None` where they are out of order, lie in each other or beyond
+    /// the end, or are too many.
     pub fn new(pairs: &[(u64, u64)], real_size: u64) -> Option<Self> {
         if real_size > REAL_SIZE_MAX || pairs.len() > ISLANDS_MAX {
             return None;

@@ -31,8 +31,9 @@ pub enum RowsWritten {
 }
 
 impl RowsWritten {
-    /// What the record does, and to the rows of which files. Nothing for locks, pruning, freezing and whatever else leaves the
-    /// rows as they are; nothing for an insert that ON CONFLICT takes back.
+    /// What the record does, and to the rows of which files. Nothing for locks, pruning, freezing
+    /// and whatever else leaves the rows as they are; nothing for an insert that ON CONFLICT takes
+    /// back.
     pub fn of(record: &Record<'_>) -> Option<(FileNumber, Self)> {
         let header = record.header;
         let rows = match (header.manager, header.info & OPERATION) {

@@ -38,7 +38,8 @@ pub struct Ended<'a> {
     pub xid: Xid,
     /// How.
     pub outcome: Outcome,
-    /// When by the server's clock, in microseconds since 2000-01-01 00:00 UTC; nothing of one that waits for its second phase.
+    /// When by the server's clock, in microseconds since 2000-01-01 00:00 UTC; nothing of one that
+    /// waits for its second phase.
     pub at: Option<i64>,
     subxids: &'a [[u8; 4]],
     files: &'a [[u8; 12]],

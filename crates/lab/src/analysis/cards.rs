@@ -96,8 +96,8 @@ fn card(question: &Question<'_>, study: &Study<'_>) -> DecisionCard {
     card
 }
 
-/// The right to err is shared among the cards of a page, so that more cards do not mean more errors. What is counted, or was
-/// not run at all, cannot err by chance and takes no share.
+/// The right to err is shared among the cards of a page, so that more cards do not mean more
+/// errors. What is counted, or was not run at all, cannot err by chance and takes no share.
 fn alpha(study: &Study<'_>) -> f64 {
     let takes_a_share = |comparison: &&Comparison| {
         metric(study, comparison).is_some_and(|metric| {

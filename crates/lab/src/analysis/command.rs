@@ -8,7 +8,8 @@ use crate::plan::Plan;
 use crate::prepared_folder::PreparedFolder;
 use crate::runner::{KeptSite, quoted};
 
-/// `pgclinic lab run NAME …` with everything that is not as the experiment has it, on the servers and places of `site`.
+/// `pgclinic lab run NAME …` with everything that is not as the experiment has it, on the servers
+/// and places of `site`.
 pub fn again(experiment: &dyn Experiment, plan: &Plan, site: Option<&KeptSite>) -> String {
     let usual = experiment.matrix(plan.scale);
     let mut words = vec![
@@ -54,7 +55,8 @@ fn name(plan: &Plan) -> String {
     }
 }
 
-/// Folders, with the names of their arms, where the arms are folders; else the names of those that were chosen.
+/// Folders, with the names of their arms, where the arms are folders; else the names of those that
+/// were chosen.
 fn arms(experiment: &dyn Experiment, matrix: &Matrix, usual: &Matrix) -> Vec<String> {
     let names = |matrix: &Matrix| -> Vec<String> {
         matrix.arms.iter().map(|arm| arm.name.clone()).collect()

@@ -233,7 +233,8 @@ fn line(study: &Study<'_>, metric: &str, arm: &str, places: &Places<'_>) -> Meas
     }
 }
 
-/// What one more of the axis adds, where the axis is one of numbers and the medians lie on a line that rises or falls.
+/// What one more of the axis adds, where the axis is one of numbers and the medians lie on a line
+/// that rises or falls.
 fn slope(points: &[MeasuredPoint]) -> Option<Slope> {
     let at = |point: &MeasuredPoint| point.x.parse::<f64>().ok();
     let places: Option<Vec<f64>> = points.iter().map(at).collect();
@@ -271,8 +272,10 @@ struct Measure {
     is_quantile: bool,
 }
 
-/// Intervals of the medians: of a latency's quantile by bootstrap where there are ten runs, else by ranks where there are enough runs, else by the spread that all points of the figure share.
-/// A count that came out the same in every run is exact: the spread of other points says nothing of it.
+/// Intervals of the medians: of a latency's quantile by bootstrap where there are ten runs, else by
+/// ranks where there are enough runs, else by the spread that all points of the figure share. A
+/// count that came out the same in every run is exact: the spread of other points says nothing of
+/// it.
 fn with_intervals(lines: &mut [MeasuredLine], of: Measure) {
     let points = || lines.iter().flat_map(|line| &line.points);
     let are_ratios = points().all(|point| point.dots.iter().all(|dot| dot.value > 0.0));
@@ -295,7 +298,8 @@ fn with_intervals(lines: &mut [MeasuredLine], of: Measure) {
     }
 }
 
-/// A quantile of latency is skewed and has gaps: its ends come from the runs themselves. `None` for few runs.
+/// A quantile of latency is skewed and has gaps: its ends come from the runs themselves. `None` for
+/// few runs.
 fn by_bootstrap(point: &MeasuredPoint) -> Option<Interval> {
     if point.dots.len() < RUNS_MIN {
         return None;
@@ -322,7 +326,8 @@ fn by_shared_spread(point: &MeasuredPoint, shared: Pooled, are_ratios: bool) -> 
     })
 }
 
-/// Every other arm against the first, or every arm against itself where the experiment compares along the axis.
+/// Every other arm against the first, or every arm against itself where the experiment compares
+/// along the axis.
 fn effects(study: &Study<'_>, metric: &MetricSummary, places: &Places<'_>) -> Vec<EffectLine> {
     if study.comparisons.is_empty() {
         return Vec::new();

@@ -1,4 +1,5 @@
-//! Runs whose server is not the one of their arm's first run: somebody has gone on in the folder with another PostgreSQL.
+//! Runs whose server is not the one of their arm's first run: somebody has gone on in the folder
+//! with another PostgreSQL.
 
 use std::collections::BTreeMap;
 
@@ -50,8 +51,8 @@ pub(super) fn remarks(machines: &[Machine<'_>]) -> Vec<String> {
     ids.into_iter().map(sentence).collect()
 }
 
-/// Arm, the same as the value of an axis, machine: two folders that are compared hold their arms as values of an axis, and
-/// one that was merged has its machines in the ids of its runs.
+/// Arm, the same as the value of an axis, machine: two folders that are compared hold their arms as
+/// values of an axis, and one that was merged has its machines in the ids of its runs.
 type ArmOf = (String, String, String);
 
 fn arm_of(cell: &Cell) -> ArmOf {

@@ -84,8 +84,8 @@ pub(crate) struct Study<'a> {
     pub(crate) judge: Judge,
 }
 
-/// The document of an experiment that ran on one or more machines. `plan` says what was asked; how many blocks of it each
-/// machine was to run stands in the machine's own.
+/// The document of an experiment that ran on one or more machines. `plan` says what was asked; how
+/// many blocks of it each machine was to run stands in the machine's own.
 pub fn document(
     experiment: &dyn Experiment,
     plan: &Plan,

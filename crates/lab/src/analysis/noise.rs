@@ -5,8 +5,8 @@ use crate::cell::Point;
 use crate::statistics::noise::{Noise, Origin, PAIRS_MIN};
 use crate::statistics::paired::log_ratios;
 
-/// The noise of a metric where an arm stands: by the control runs there, or, where these are too few, by all of the
-/// experiment. `None` without control runs, or where a value has no ratio.
+/// The noise of a metric where an arm stands: by the control runs there, or, where these are too
+/// few, by all of the experiment. `None` without control runs, or where a value has no ratio.
 pub(super) fn at(
     observations: &Observations,
     metric: &str,

@@ -1,8 +1,9 @@
 //! In what two experiments differ beside their results.
 //!
-//! Facts are held against each other where both have a run: arm by arm and point by point, so that what belongs to an arm or
-//! to the value of an axis is no difference between the two. A fact that only one side knows is a difference. Each
-//! difference belongs to a cause, of which one is the question and two have no answer:
+//! Facts are held against each other where both have a run: arm by arm and point by point, so that
+//! what belongs to an arm or to the value of an axis is no difference between the two. A fact that
+//! only one side knows is a difference. Each difference belongs to a cause, of which one is the
+//! question and two have no answer:
 //!
 //! ```text
 //! server     version, programs and build are one cause, as is what a version has as its defaults

@@ -4,8 +4,8 @@
 //! every source is listed ─► copies below INTO/.part-merge ─► the caller's page beside them ─► all of it gets its name
 //! ```
 //!
-//! What fails on the way takes its copies with it, and what a kill leaves is known by its name, so that the same command can
-//! be given again.
+//! What fails on the way takes its copies with it, and what a kill leaves is known by its name, so
+//! that the same command can be given again.
 
 use std::fs::{self, DirEntry};
 use std::io::ErrorKind;
@@ -18,12 +18,14 @@ use crate::servers_of_arms::refuse_data_directory;
 /// Where everything lies before it gets its name.
 const PART: &str = ".part-merge";
 
-/// What of a folder is no run and is needed to judge it anew: the plan, and the blocks that were dropped from it.
+/// What of a folder is no run and is needed to judge it anew: the plan, and the blocks that were
+/// dropped from it.
 const PLAN: &str = "plan.json";
 const JOURNAL: &str = "journal.jsonl";
 const RUNS: &str = "runs";
 
-/// Copies that have no name yet: they are removed with this value unless [`Gathered::finish`] was called.
+/// Copies that have no name yet: they are removed with this value unless [`Gathered::finish`] was
+/// called.
 #[derive(Debug)]
 pub struct Gathered {
     into: PathBuf,
@@ -34,8 +36,9 @@ pub struct Gathered {
     is_finished: bool,
 }
 
-/// Copies plan, journal and runs of each folder to `machines/<name>` below `into`, which must be new or empty. Nothing is
-/// copied before all folders were read. A folder without `runs` has no runs.
+/// Copies plan, journal and runs of each folder to `machines/<name>` below `into`, which must be
+/// new or empty. Nothing is copied before all folders were read. A folder without `runs` has no
+/// runs.
 ///
 /// # Errors
 /// When `into` holds something, or a file cannot be read or copied.

@@ -12,12 +12,13 @@ use crate::experiment::Experiment;
 use crate::plan::Plan;
 use crate::runner::Unreadable;
 
-/// The document of all machines together. Raw files are named as `machines/<name>/runs/…`, which is where the caller
-/// puts copies of the folders.
+/// The document of all machines together. Raw files are named as `machines/<name>/runs/…`, which is
+/// where the caller puts copies of the folders.
 ///
-/// Machines may have run different numbers of blocks, as where the budget of one did not hold them all: each is held to its
-/// own, and the decision counts the blocks of all. Which blocks are dropped follows from the time that runs take and not from
-/// what they measured, so that nothing has to be thrown away for it.
+/// Machines may have run different numbers of blocks, as where the budget of one did not hold them
+/// all: each is held to its own, and the decision counts the blocks of all. Which blocks are
+/// dropped follows from the time that runs take and not from what they measured, so that nothing
+/// has to be thrown away for it.
 ///
 /// # Errors
 /// When the folders do not hold the same plan, or their servers differ.
@@ -49,7 +50,8 @@ pub fn merge(
 /// Folders of one plan as one side of a comparison.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Joined {
-    /// The plan with the blocks of all machines, one behind the other; ids of runs begin with the machine's name.
+    /// The plan with the blocks of all machines, one behind the other; ids of runs begin with the
+    /// machine's name.
     pub plan: Plan,
     /// The results of all machines, numbered in the same way.
     pub results: Vec<RunResult>,
@@ -95,8 +97,8 @@ pub fn joined(folders: &[Recorded<'_>]) -> Result<Joined> {
     Ok(all)
 }
 
-/// The plan of all folders, once it is known that they hold the same one and no run twice. Where one of them has spare blocks
-/// it is theirs, as runs may have ended when they had decided.
+/// The plan of all folders, once it is known that they hold the same one and no run twice. Where
+/// one of them has spare blocks it is theirs, as runs may have ended when they had decided.
 fn common_plan<'a>(folders: &[Recorded<'a>]) -> Result<&'a Plan> {
     let Some((first, others)) = folders.split_first() else {
         return Err(Error::Refused("there is nothing to merge".into()));
@@ -127,7 +129,8 @@ fn blocks_differ(folders: &[Recorded<'_>], names: &[String]) -> Option<String> {
     ))
 }
 
-/// Refuses the same run in two folders: one is the other, or a copy of it, and its runs would count twice.
+/// Refuses the same run in two folders: one is the other, or a copy of it, and its runs would count
+/// twice.
 pub(super) fn each_run_once(folders: &[Recorded<'_>]) -> Result<()> {
     let mut seen: BTreeMap<(&str, u64, u64), &str> = BTreeMap::new();
     for folder in folders {
@@ -135,7 +138,8 @@ pub(super) fn each_run_once(folders: &[Recorded<'_>]) -> Result<()> {
             // A folder that was merged has its machines in front.
             let id = &result.cell.id;
             let id = id.rsplit_once('/').map_or(id.as_str(), |(_, id)| id);
-            // No two runs of two machines begin in one second and take the same time to the nanosecond.
+            // No two runs of two machines begin in one second and take the same time to the
+            // nanosecond.
             let identity = (id, result.started, result.elapsed_s.to_bits());
             if let Some(other) = seen.insert(identity, folder.name) {
                 return Err(Error::Refused(format!(
@@ -168,7 +172,8 @@ fn same(first: &Recorded<'_>, other: &Recorded<'_>) -> Result<()> {
     }
 }
 
-/// Where programs lie belongs to the machine; their version and build are held against each other for themselves.
+/// Where programs lie belongs to the machine; their version and build are held against each other
+/// for themselves.
 fn is_a_path(difference: &Difference) -> bool {
     difference.what.starts_with("server_programs")
 }

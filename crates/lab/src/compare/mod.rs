@@ -1,4 +1,5 @@
-//! More than one folder: the same plan on several machines, or two experiments that differ in one thing.
+//! More than one folder: the same plan on several machines, or two experiments that differ in one
+//! thing.
 
 mod differences;
 mod gather;
@@ -21,7 +22,8 @@ pub use two_experiments::compare;
 pub struct Recorded<'a> {
     /// How the user named it.
     pub name: &'a str,
-    /// Where it is for a page that links to its raw files: relative to the page where it lies below it.
+    /// Where it is for a page that links to its raw files: relative to the page where it lies below
+    /// it.
     pub place: &'a str,
     /// What was asked, without the blocks that the budget did not hold.
     pub plan: &'a Plan,

@@ -1,4 +1,5 @@
-//! What a person names: a folder of `lab run`, or one of `lab merge` with a folder for each machine.
+//! What a person names: a folder of `lab run`, or one of `lab merge` with a folder for each
+//! machine.
 
 use std::fs;
 use std::io::ErrorKind;

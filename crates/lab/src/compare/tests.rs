@@ -243,7 +243,8 @@ fn a_comparison_names_the_keys_of_own_files_that_differ() {
     );
 }
 
-/// The plan with the first two of its blocks, as where the budget did not hold more, and their results.
+/// The plan with the first two of its blocks, as where the budget did not hold more, and their
+/// results.
 fn cut_short(plan: &Plan, speed: f64) -> (Plan, Vec<RunResult>) {
     let cut = plan.without_blocks_from(3, format!("runs take {speed} times as long"));
     let mut results = results(plan, speed);

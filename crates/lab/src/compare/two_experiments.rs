@@ -22,7 +22,8 @@ const ARM: &str = "arm";
 /// Compares two folders. `allowed` are groups that the user knows to differ.
 ///
 /// # Errors
-/// When the experiments cannot be compared, with what differs, and when one of them is a copy of the other.
+/// When the experiments cannot be compared, with what differs, and when one of them is a copy of
+/// the other.
 pub fn compare(
     one: &Recorded<'_>,
     other: &Recorded<'_>,

@@ -1,4 +1,5 @@
-//! Sides that were measured at different times: every value of one against every value of the other.
+//! Sides that were measured at different times: every value of one against every value of the
+//! other.
 
 use pgclinic_model::document::{Better, DecisionWord};
 

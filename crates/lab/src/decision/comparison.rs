@@ -26,14 +26,15 @@ pub struct Comparison {
     pub baseline: Side,
     /// What might be chosen instead.
     pub candidate: Side,
-    /// What a person would do, as a command: `raise maintenance_io_concurrency from 10 to 50`. Of a price: what has it,
-    /// `data checksums`.
+    /// What a person would do, as a command: `raise maintenance_io_concurrency from 10 to 50`. Of a
+    /// price: what has it, `data checksums`.
     pub action: String,
     /// Which of the two it is.
     pub voice: CardTone,
     /// What gets better or worse by it: `ANALYZE`.
     pub subject: String,
-    /// Under which conditions, with a comma or a preposition in front: ` on this disk, cold`. May be empty.
+    /// Under which conditions, with a comma or a preposition in front: ` on this disk, cold`. May
+    /// be empty.
     pub conditions: String,
     /// Settings or statements, one a line.
     pub apply: Vec<String>,
@@ -96,8 +97,9 @@ fn conditions(point: &BTreeMap<String, String>) -> String {
     }
 }
 
-/// Every other arm against the first, where the load is highest: numeric axes at their last value, words at their first.
-/// `subject` is what the metric says in words, `apply` what to do when an arm is best.
+/// Every other arm against the first, where the load is highest: numeric axes at their last value,
+/// words at their first. `subject` is what the metric says in words, `apply` what to do when an arm
+/// is best.
 pub fn with_the_first_arm(
     matrix: &Matrix,
     metric: &str,
@@ -147,8 +149,8 @@ fn decisive(axis: &Axis) -> Option<(String, String)> {
     value.map(|value| (axis.name.clone(), value.clone()))
 }
 
-/// One arm against itself, an axis at `to` instead of `from`, the other axes where [`with_the_first_arm`] has them. `None`
-/// where the matrix has no such arm, axis or value.
+/// One arm against itself, an axis at `to` instead of `from`, the other axes where
+/// [`with_the_first_arm`] has them. `None` where the matrix has no such arm, axis or value.
 pub fn along_an_axis(
     matrix: &Matrix,
     arm: &str,

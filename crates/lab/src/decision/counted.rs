@@ -1,8 +1,8 @@
 //! Metrics that no clock is in: dead rows, bytes of WAL, transaction numbers.
 //!
-//! They are the same in every run, or nearly so; to ask six blocks of them would be a waste. Two runs of a side, or control
-//! runs anywhere in the experiment, are enough when the sides differ by more than five times what equal runs differ. What
-//! is not so clear is judged like a time.
+//! They are the same in every run, or nearly so; to ask six blocks of them would be a waste. Two
+//! runs of a side, or control runs anywhere in the experiment, are enough when the sides differ by
+//! more than five times what equal runs differ. What is not so clear is judged like a time.
 
 use crate::statistics::quantile::median;
 
@@ -25,7 +25,8 @@ pub(super) struct Sides<'a> {
 pub(super) enum Counted {
     /// Every run of both sides gave this.
     Same,
-    /// They differ, far beyond what equal runs do; `within` is the largest difference of equal runs.
+    /// They differ, far beyond what equal runs do; `within` is the largest difference of equal
+    /// runs.
     Apart {
         /// Largest difference between runs of one side.
         within: f64,

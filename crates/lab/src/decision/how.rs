@@ -8,7 +8,8 @@ use crate::statistics::quantile::median;
 use crate::statistics::stopping::{Judged, Look};
 use crate::statistics::student::{self, Witness};
 
-/// A bootstrap that is asked for 97 % holds in 92 to 95 of 100 cases with six to ten values; the words promise less.
+/// A bootstrap that is asked for 97 % holds in 92 to 95 of 100 cases with six to ten values; the
+/// words promise less.
 const BOOTSTRAP_ALPHA: f64 = 0.03;
 
 /// Draws of a bootstrap.
@@ -17,8 +18,8 @@ const RESAMPLES: usize = 2_000;
 /// Same runs, same interval.
 const SEED: u64 = 1;
 
-/// The blocks and their method, what the interval may err, and beside it a bootstrap of the median, which asks nothing of
-/// the distribution.
+/// The blocks and their method, what the interval may err, and beside it a bootstrap of the median,
+/// which asks nothing of the distribution.
 pub(super) fn basis(
     question: &Question<'_>,
     found: &Differences<'_>,
@@ -69,7 +70,8 @@ fn method(differences: &[f64], noise: Option<&Noise>, alpha: f64) -> String {
     }
 }
 
-/// `; the median by bootstrap: 1.70 times faster [1.67, 1.72] in 9 of 10 cases`, of logarithms of ratios. `None` for few blocks.
+/// `; the median by bootstrap: 1.70 times faster [1.67, 1.72] in 9 of 10 cases`, of logarithms of
+/// ratios. `None` for few blocks.
 fn by_bootstrap(question: &Question<'_>, differences: &[f64]) -> Option<String> {
     let middle = |samples: &[Vec<f64>]| {
         let values = samples.first().map(Vec::as_slice).unwrap_or_default();

@@ -37,7 +37,8 @@ pub struct Question<'a> {
     pub candidate: Vec<(u32, f64)>,
     /// Values of control runs of the baseline.
     pub controls: Vec<f64>,
-    /// What control runs say of the noise, at the baseline's place where there are enough of them there.
+    /// What control runs say of the noise, at the baseline's place where there are enough of them
+    /// there.
     pub noise: Option<Noise>,
     /// Blocks that were planned, over all machines.
     pub blocks: u32,
@@ -64,8 +65,8 @@ struct Verdict {
     more_minutes: Option<f64>,
 }
 
-/// Whether the answer leans on an interval, and so may be wrong by chance: there are runs of both sides, and what they gave
-/// is not simply counted.
+/// Whether the answer leans on an interval, and so may be wrong by chance: there are runs of both
+/// sides, and what they gave is not simply counted.
 pub fn leans_on_an_interval(question: &Question<'_>) -> bool {
     match medians(question) {
         (Some(baseline), Some(candidate)) => counted(question, baseline, candidate).is_none(),
@@ -257,8 +258,8 @@ fn measured(question: &Question<'_>, baseline: f64, candidate: f64) -> Verdict {
     }
 }
 
-/// The verdict on an interval of differences, positive for better; `wider_alpha` is the one made with twice the alpha,
-/// where differences are logarithms of ratios.
+/// The verdict on an interval of differences, positive for better; `wider_alpha` is the one made
+/// with twice the alpha, where differences are logarithms of ratios.
 fn word_of(question: &Question<'_>, all: Interval, wider_alpha: Option<Interval>) -> DecisionWord {
     if wider_alpha.is_some_and(|interval| equivalence::holds(interval, question.margin)) {
         DecisionWord::Equivalent

@@ -252,7 +252,8 @@ fn times_that_are_zero_everywhere_are_the_same() {
     assert_eq!(card.basis, "counted: every run gave the same");
 }
 
-/// Where one side has values of zero there is no ratio: differences are judged, and no margin fits them.
+/// Where one side has values of zero there is no ratio: differences are judged, and no margin fits
+/// them.
 #[test]
 fn times_some_of_which_are_zero_are_judged_by_their_differences() {
     let lower = metric("s", Better::Lower, true);

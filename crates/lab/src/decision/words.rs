@@ -1,4 +1,5 @@
-//! Differences as a person says them: `1.7 times faster [1.5, 1.9]`, `3.2 % smaller`, `none instead of 1,080,000 bytes`.
+//! Differences as a person says them: `1.7 times faster [1.5, 1.9]`, `3.2 % smaller`, `none instead
+//! of 1,080,000 bytes`.
 
 use pgclinic_model::document::{Better, MetricSummary};
 
@@ -97,7 +98,8 @@ fn with_commas(number: &str) -> String {
     text
 }
 
-/// A difference that is there: `1.7 times faster [1.5, 1.9]`. `better` is how many times better, below 1 for worse.
+/// A difference that is there: `1.7 times faster [1.5, 1.9]`. `better` is how many times better,
+/// below 1 for worse.
 pub fn difference(better: f64, interval: Option<Interval>, words: [&str; 2]) -> String {
     let (ratio, word, interval) = if better >= 1.0 {
         (better, words[0], interval)

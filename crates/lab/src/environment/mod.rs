@@ -1,4 +1,5 @@
-//! The machine and the server of a run as facts by name, so that two runs can be compared word by word.
+//! The machine and the server of a run as facts by name, so that two runs can be compared word by
+//! word.
 //!
 //! ```text
 //! cpu.model       "Intel(R) Xeon(R) …"       file_system.type     "ext4"
@@ -57,8 +58,8 @@ pub fn machine(folder: &Path) -> Facts {
     facts
 }
 
-/// Every property of the ZFS dataset below `folder` and every parameter of the module, one a line; `None` on other file
-/// systems.
+/// Every property of the ZFS dataset below `folder` and every parameter of the module, one a line;
+/// `None` on other file systems.
 pub fn everything_of_zfs(folder: &Path) -> Option<String> {
     let facts = mounts::below(folder);
     let is_zfs = facts

@@ -1,4 +1,5 @@
-//! The file system below a folder (`/proc/self/mountinfo`, proc_pid_mountinfo(5)) and the queue of its disk.
+//! The file system below a folder (`/proc/self/mountinfo`, proc_pid_mountinfo(5)) and the queue of
+//! its disk.
 //!
 //! ```text
 //! 36 35 98:0 /root /mount/point rw,noatime shared:1 - ext4 /dev/sda1 rw,errors=continue

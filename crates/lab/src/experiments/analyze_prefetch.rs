@@ -1,5 +1,6 @@
-//! What does `maintenance_io_concurrency` buy? ANALYZE reads a random sample of blocks; since 14 it asks the kernel for
-//! blocks ahead of time, at most so many (`acquire_sample_rows` in `analyze.c`), and since 18 through `io_method`.
+//! What does `maintenance_io_concurrency` buy? ANALYZE reads a random sample of blocks; since 14 it
+//! asks the kernel for blocks ahead of time, at most so many (`acquire_sample_rows` in
+//! `analyze.c`), and since 18 through `io_method`.
 
 use std::time::Instant;
 
@@ -157,7 +158,8 @@ impl Experiment for AnalyzePrefetch {
             .ok_or_else(|| {
                 Error::Empty("ANALYZE did not say how many blocks it read".to_owned())
             })?;
-        // Half of the sample: the kernel reads ahead what it likes, and some blocks are the catalogs'.
+        // Half of the sample: the kernel reads ahead what it likes, and some blocks are the
+        // catalogs'.
         if let Some(doubt) = cold.doubt(sampled.saturating_mul(4_096)) {
             bench.overlap(doubt);
         }
@@ -195,7 +197,8 @@ impl Experiment for AnalyzePrefetch {
     }
 }
 
-/// From what PostgreSQL ships to what the article advises; where the plan has neither, from its first value to its last.
+/// From what PostgreSQL ships to what the article advises; where the plan has neither, from its
+/// first value to its last.
 fn raise(matrix: &Matrix, arm: &Arm) -> Option<Comparison> {
     let axis = matrix.axes.iter().find(|axis| axis.name == SETTING)?;
     let (first, last) = (axis.values.first()?, axis.values.last()?);

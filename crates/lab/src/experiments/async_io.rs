@@ -1,8 +1,9 @@
 //! Which `io_method`, and how far ahead?
 //!
-//! Since 18 a backend can have many reads under way: by I/O worker processes, by io_uring, or one at a time as before
-//! (`src/backend/storage/aio`). How far it looks ahead is set by `effective_io_concurrency`, for VACUUM and ANALYZE by
-//! `maintenance_io_concurrency`, how much one request may hold by `io_combine_limit`.
+//! Since 18 a backend can have many reads under way: by I/O worker processes, by io_uring, or one
+//! at a time as before (`src/backend/storage/aio`). How far it looks ahead is set by
+//! `effective_io_concurrency`, for VACUUM and ANALYZE by `maintenance_io_concurrency`, how much one
+//! request may hold by `io_combine_limit`.
 
 use std::time::Instant;
 
@@ -25,7 +26,8 @@ const WATCHED: [&str; 4] = ["io", "aio", "disk", "wait"];
 /// Arms that are read in every way; the others vary one of them and read from begin to end.
 const MAIN: [&str; 4] = ["worker", "sync", "17", "io-uring"];
 
-/// Reads whose pages do not follow each other, where looking ahead matters most: a query's and maintenance's.
+/// Reads whose pages do not follow each other, where looking ahead matters most: a query's and
+/// maintenance's.
 const SCATTERED: [&str; 2] = ["bitmap", "analyze"];
 
 /// What a row of the table takes, and what its long column holds.
@@ -348,7 +350,8 @@ impl AsyncIo {
         shape.map_or(ROW_BYTES, TableShape::row_bytes)
     }
 
-    /// A column that no index has: counting rows alone would read the smaller index instead of the table.
+    /// A column that no index has: counting rows alone would read the smaller index instead of the
+    /// table.
     fn long_column(&self) -> &'static str {
         match self.shape {
             Some(_) => "c1",
@@ -379,7 +382,8 @@ fn statements(read: &str, column: &str, pages: f64) -> Vec<String> {
         "bitmap" => vec![
             "SET enable_seqscan = off; SET enable_indexscan = off; SET enable_indexonlyscan = off"
                 .to_owned(),
-            // Rows of one range of places lie on pages all over the table: a row for each tenth page.
+            // Rows of one range of places lie on pages all over the table: a row for each tenth
+            // page.
             format!(
                 "SELECT count({column}) FROM large WHERE place < {:.0}",
                 pages / 10.0

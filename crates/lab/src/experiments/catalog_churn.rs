@@ -1,9 +1,10 @@
 //! What do temporary tables do to the catalogs?
 //!
-//! A table is rows in `pg_class`, `pg_attribute`, `pg_attrdef`, `pg_type`, `pg_depend` and `pg_index`, and so are its TOAST
-//! table, its indexes and its sequence. Dropped, they are dead rows that VACUUM must find; a held snapshot keeps it from
-//! that. When the end of a catalog has become empty, VACUUM cuts it off under an ACCESS EXCLUSIVE lock
-//! (`lazy_truncate_heap` in `src/backend/access/heap/vacuumlazy.c`), and whoever must read the catalog waits.
+//! A table is rows in `pg_class`, `pg_attribute`, `pg_attrdef`, `pg_type`, `pg_depend` and
+//! `pg_index`, and so are its TOAST table, its indexes and its sequence. Dropped, they are dead
+//! rows that VACUUM must find; a held snapshot keeps it from that. When the end of a catalog has
+//! become empty, VACUUM cuts it off under an ACCESS EXCLUSIVE lock (`lazy_truncate_heap` in
+//! `src/backend/access/heap/vacuumlazy.c`), and whoever must read the catalog waits.
 
 mod learned_rate;
 mod stall;
@@ -467,7 +468,8 @@ impl CatalogChurn {
     }
 }
 
-/// A card on the stall, where catalogs were bloated for it and shared_buffers are largest; `None` where they were not.
+/// A card on the stall, where catalogs were bloated for it and shared_buffers are largest; `None`
+/// where they were not.
 fn about_the_stall(mut card: Comparison, matrix: &Matrix) -> Option<Comparison> {
     let values = |name: &str| {
         let axis = matrix.axes.iter().find(|axis| axis.name == name);
@@ -560,7 +562,8 @@ fn article_traffic() -> Vec<(String, u64)> {
     days.map(|cycles| ("cycles".to_owned(), cycles)).to_vec()
 }
 
-/// What a day of the shop leaves in `pg_attribute` when nobody cleans up, with the published filling of pages.
+/// What a day of the shop leaves in `pg_attribute` when nobody cleans up, with the published
+/// filling of pages.
 fn projection(rows_login: f64) -> String {
     let grown = |logins: f64| logins * rows_login / PUBLISHED_ROWS_PAGE * 8192.0 / 1_048_576.0;
     format!(

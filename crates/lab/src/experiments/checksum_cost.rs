@@ -1,8 +1,9 @@
 //! What do data checksums cost?
 //!
-//! A page's checksum is computed when it is written and compared when it is read into the server's buffers, also when the
-//! kernel had it in its cache. And the first hint bit set on a page after a checkpoint writes the page to the WAL
-//! (`MarkBufferDirtyHint` in `src/backend/storage/buffer/bufmgr.c`).
+//! A page's checksum is computed when it is written and compared when it is read into the server's
+//! buffers, also when the kernel had it in its cache. And the first hint bit set on a page after a
+//! checkpoint writes the page to the WAL (`MarkBufferDirtyHint` in
+//! `src/backend/storage/buffer/bufmgr.c`).
 
 use std::time::Instant;
 

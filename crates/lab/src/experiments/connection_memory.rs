@@ -1,8 +1,8 @@
 //! What does a connection cost?
 //!
-//! A backend's own memory: its copy of what the postmaster wrote, caches of catalogs, the memory that queries left
-//! behind in the allocator, and page tables, which resident memory does not even count. With huge pages a page table
-//! entry covers 2 MB of shared buffers instead of 4 kB.
+//! A backend's own memory: its copy of what the postmaster wrote, caches of catalogs, the memory
+//! that queries left behind in the allocator, and page tables, which resident memory does not even
+//! count. With huge pages a page table entry covers 2 MB of shared buffers instead of 4 kB.
 
 use pgclinic_servers::Session;
 
@@ -79,7 +79,8 @@ impl Experiment for ConnectionMemory {
         }
     }
 
-    /// What huge pages save is page tables, and only who has read all shared buffers has large ones.
+    /// What huge pages save is page tables, and only who has read all shared buffers has large
+    /// ones.
     fn asks(&self, arm: &Arm, point: &Point, _scale: Scale) -> bool {
         let is_on = point.get("huge-pages").is_some_and(|value| value == "on");
         !is_on || arm.name == READ_ALL
@@ -253,7 +254,8 @@ impl Work {
             "sort" => sort(),
             "tables" => tables().collect(),
             "buffers" => vec![
-                // A sequential read of a large table keeps to a ring of 256 kB; one by an index does not.
+                // A sequential read of a large table keeps to a ring of 256 kB; one by an index
+                // does not.
                 "SET enable_seqscan = off; SET enable_bitmapscan = off".to_owned(),
                 "SELECT count(filler) FROM large WHERE id > 0".to_owned(),
             ],

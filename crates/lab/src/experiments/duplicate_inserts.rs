@@ -1,8 +1,9 @@
 //! What do failed inserts leave behind?
 //!
-//! A plain `INSERT` writes the row first and asks the unique indexes afterwards, in the order of their creation
-//! (`ExecInsertIndexTuples` in `src/backend/executor/execIndexing.c`): a refused row stays as a dead row, with an entry
-//! in every index before the one that refused. `ON CONFLICT` asks first (`ExecCheckIndexConstraints`).
+//! A plain `INSERT` writes the row first and asks the unique indexes afterwards, in the order of
+//! their creation (`ExecInsertIndexTuples` in `src/backend/executor/execIndexing.c`): a refused row
+//! stays as a dead row, with an entry in every index before the one that refused. `ON CONFLICT`
+//! asks first (`ExecCheckIndexConstraints`).
 
 use pgclinic_servers::{Session, SqlError};
 
@@ -167,7 +168,8 @@ impl Experiment for DuplicateInserts {
         if bench.cell().at("autovacuum") == "on" {
             bench.set("autovacuum_naptime", "1s");
         }
-        // What is left behind does not depend on when a commit reaches the disk, and the disk is not asked about.
+        // What is left behind does not depend on when a commit reaches the disk, and the disk is
+        // not asked about.
         bench.set("synchronous_commit", "off");
         let attempts = bench.scale().pick(2_000, 20_000, 20_000);
         let key = bench.cell().at("collides").to_owned();
@@ -251,8 +253,8 @@ impl DuplicateInserts {
         columns.map(|column| format!(", {}", column.name)).collect()
     }
 
-    /// One attempt at a row that is there already. The other key is fresh each time. A row takes 54 bytes, as in the
-    /// published test, or is as those of a learned shape.
+    /// One attempt at a row that is there already. The other key is fresh each time. A row takes 54
+    /// bytes, as in the published test, or is as those of a learned shape.
     fn statement(&self, arm: &str, key: &str, attempt: u64) -> String {
         let known = (attempt - 1) % LIVE_ROWS + 1;
         let fresh = LIVE_ROWS + attempt;
@@ -264,7 +266,8 @@ impl DuplicateInserts {
         let column = if key == "primary" { "id" } else { "email" };
         let names = format!("id, email, name{}", self.names());
         let insert = format!("INSERT INTO account ({names})");
-        // A row that is there already as a sample, so that an attempt costs no more than a literal one.
+        // A row that is there already as a sample, so that an attempt costs no more than a literal
+        // one.
         let (values, source) = match &self.shape {
             None => (
                 format!("VALUES ({row})"),

@@ -201,8 +201,8 @@ fn branches(scale: Scale) -> u32 {
     scale.pick(1, 20, 500)
 }
 
-/// Accounts of a branch; pgbench has 100,000, and at the quick scale more branches with fewer accounts, so that clients do
-/// not queue up for one.
+/// Accounts of a branch; pgbench has 100,000, and at the quick scale more branches with fewer
+/// accounts, so that clients do not queue up for one.
 fn accounts(scale: Scale) -> u32 {
     scale.pick(2_000, 25_000, 100_000)
 }
@@ -231,7 +231,8 @@ fn disk_of(folder: &Path) -> Option<String> {
     Some(found.dev().to_string())
 }
 
-/// The file system with the options that were compared in public: `ext4-noatime-writeback`, `zfs-noatime-lz4-16k`.
+/// The file system with the options that were compared in public: `ext4-noatime-writeback`,
+/// `zfs-noatime-lz4-16k`.
 fn named(facts: &Facts) -> String {
     let fact = |name: &str| facts.get(name).map_or("", String::as_str);
     let plain = |c: &char| c.is_ascii_alphanumeric();

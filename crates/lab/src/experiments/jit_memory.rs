@@ -1,7 +1,7 @@
 //! Does a long session leak with JIT?
 //!
-//! LLVM keeps what it learned of inlined functions in its context for as long as the context lives. Up to 15.5 that was
-//! as long as the session; since then the context is made anew after 100 uses
+//! LLVM keeps what it learned of inlined functions in its context for as long as the context lives.
+//! Up to 15.5 that was as long as the session; since then the context is made anew after 100 uses
 //! (`LLVMJIT_LLVM_CONTEXT_REUSE_MAX` in `src/backend/jit/llvm/llvmjit.c`).
 
 use std::time::Instant;
@@ -23,7 +23,8 @@ const QUERY: &str = "DO $$BEGIN FOR i IN 1..%N% LOOP \
     PERFORM id, (SELECT count(*) FROM leak_test x WHERE x.id = l.id), \
     (SELECT count(*) FROM leak_test y WHERE y.id = l.id) FROM leak_test l; END LOOP; END$$";
 
-/// Queries after which 15.6 and later drop what LLVM has gathered (`LLVMJIT_LLVM_CONTEXT_REUSE_MAX` in `llvmjit.c`).
+/// Queries after which 15.6 and later drop what LLVM has gathered (`LLVMJIT_LLVM_CONTEXT_REUSE_MAX`
+/// in `llvmjit.c`).
 const QUERIES_A_CONTEXT: f64 = 100.0;
 
 /// Readings of the session's memory in one run.
@@ -195,7 +196,8 @@ impl Experiment for JitMemory {
     }
 }
 
-/// Releases against each other, and ways to set JIT against each other; the one says nothing of the other.
+/// Releases against each other, and ways to set JIT against each other; the one says nothing of the
+/// other.
 fn sides_by_side(matrix: &Matrix, base: &str, others: &[&str]) -> Matrix {
     let named = |name: &str| matrix.arms.iter().find(|arm| arm.name == name).cloned();
     let names = std::iter::once(base).chain(others.iter().copied());

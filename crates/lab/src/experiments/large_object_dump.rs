@@ -1,6 +1,6 @@
-//! What do a million large objects cost `pg_dump`? Until 16 each object has an entry of its own in the archive's
-//! catalogue, and in the memory of `pg_dump`; 17 gathers neighbours of one owner into one entry (`pg_dump.c`,
-//! `getLOs`).
+//! What do a million large objects cost `pg_dump`? Until 16 each object has an entry of its own in
+//! the archive's catalogue, and in the memory of `pg_dump`; 17 gathers neighbours of one owner into
+//! one entry (`pg_dump.c`, `getLOs`).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -135,8 +135,9 @@ impl Experiment for LargeObjectDump {
         }
     }
 
-    /// What counts is the number of objects: all numbers are tried with empty ones, bytes only as far as they fit on a common
-    /// disk (in minutes, at one place), and many owners at the smallest and the largest number of the articles.
+    /// What counts is the number of objects: all numbers are tried with empty ones, bytes only as
+    /// far as they fit on a common disk (in minutes, at one place), and many owners at the smallest
+    /// and the largest number of the articles.
     fn asks(&self, arm: &Arm, point: &Point, scale: Scale) -> bool {
         let at = |axis: &str| point.get(axis).map_or("", String::as_str);
         let count = |axis: &str| at(axis).parse::<u64>().unwrap_or_default();
@@ -304,7 +305,8 @@ impl Experiment for LargeObjectDump {
     }
 }
 
-/// What each further empty object costs, from the smallest and the largest number of them in the custom format.
+/// What each further empty object costs, from the smallest and the largest number of them in the
+/// custom format.
 fn memory_of_an_object(results: &[RunResult], arm: &str) -> Option<String> {
     let plain = |cell: &Cell| {
         cell.arm == arm
@@ -469,7 +471,8 @@ fn dump(
     }
 }
 
-/// Runs a program to its end and notes the peak of its memory, which the kernel keeps while it lives.
+/// Runs a program to its end and notes the peak of its memory, which the kernel keeps while it
+/// lives.
 fn watch(bench: &Bench<'_>, mut command: Command) -> Result<std::result::Result<Dumped, String>> {
     let program = PathBuf::from(command.get_program());
     let start = Instant::now();

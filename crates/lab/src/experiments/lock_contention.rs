@@ -1,9 +1,10 @@
 //! Does the new minor scale past 128 clients?
 //!
-//! Every round takes a transaction number and ends: all that backends do is queue up for the shared list of running
-//! transactions (`ProcArrayLock`, `XidGenLock`). Up to 15.5 a waiter that left the queue of a lightweight lock searched all
-//! of it, which grows with the square of the waiters; since 15.6 it knows whether it still stands in the queue
-//! (`LWLockDequeueSelf` in `src/backend/storage/lmgr/lwlock.c`).
+//! Every round takes a transaction number and ends: all that backends do is queue up for the shared
+//! list of running transactions (`ProcArrayLock`, `XidGenLock`). Up to 15.5 a waiter that left the
+//! queue of a lightweight lock searched all of it, which grows with the square of the waiters;
+//! since 15.6 it knows whether it still stands in the queue (`LWLockDequeueSelf` in
+//! `src/backend/storage/lmgr/lwlock.c`).
 
 use std::collections::BTreeMap;
 use std::time::Duration;

@@ -1,4 +1,5 @@
-//! The register of experiments: each is one file here, named after its question, and one line below.
+//! The register of experiments: each is one file here, named after its question, and one line
+//! below.
 
 use pgclinic_format::registry;
 

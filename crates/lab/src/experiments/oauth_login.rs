@@ -1,5 +1,6 @@
-//! Does the OAuth set-up let the right people in, and nobody else? Every run has its own provider, its own
-//! certificates and its own rules, and goes the whole way: discovery, device flow, token, login.
+//! Does the OAuth set-up let the right people in, and nobody else? Every run has its own provider,
+//! its own certificates and its own rules, and goes the whole way: discovery, device flow, token,
+//! login.
 
 use std::time::Instant;
 
@@ -92,7 +93,8 @@ impl Experiment for OauthLogin {
     fn asks(&self, arm: &Arm, point: &Point, scale: Scale) -> bool {
         let is_keycloak = point.get("provider").is_some_and(|name| name == "keycloak");
         let is_short = arm.name == "good" || arm.name == PSQL;
-        // Mistakes in the files are the same whatever the provider, and each run with Keycloak starts it anew.
+        // Mistakes in the files are the same whatever the provider, and each run with Keycloak
+        // starts it anew.
         match (is_keycloak, scale) {
             (false, _) => true,
             (true, Scale::Published) => arm.name != BROKEN_RULES,

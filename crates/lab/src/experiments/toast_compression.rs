@@ -1,7 +1,8 @@
 //! pglz, lz4 or none for my JSON?
 //!
-//! A value of more than about 2 kB is compressed and cut into chunks (`src/backend/access/heap/heaptoast.c`); to read one
-//! key of it, the whole value is put together and unpacked, by each session on its own processor.
+//! A value of more than about 2 kB is compressed and cut into chunks
+//! (`src/backend/access/heap/heaptoast.c`); to read one key of it, the whole value is put together
+//! and unpacked, by each session on its own processor.
 
 use std::time::Instant;
 
@@ -22,8 +23,9 @@ use crate::table_profile::{Parts, SEED, TableShape};
 /// About what a document of [`DOCUMENT`] takes unpacked.
 const DOCUMENT_BYTES: u64 = 8_000;
 
-/// Events like those of a code host: names that repeat, hashes that do not, a text of words; from 2.5 to 13 kB, all long enough to be
-/// packed, as documents of one size would fill their pages with as many of them however they are packed.
+/// Events like those of a code host: names that repeat, hashes that do not, a text of words; from
+/// 2.5 to 13 kB, all long enough to be packed, as documents of one size would fill their pages with
+/// as many of them however they are packed.
 const DOCUMENT: &str = "jsonb_build_object(\
     'aa', 'key at the start ' || i, \
     'actor', jsonb_build_object('id', i::bigint * 7919, 'login', 'user' || (i % 5000), 'url', 'https://api.example.com/users/user' || (i % 5000)), \
@@ -321,7 +323,8 @@ impl ToastCompression {
         shape.map_or(DOCUMENT_BYTES, TableShape::row_bytes)
     }
 
-    /// The columns behind the number, and a query for so many rows. The longest column of a learned shape is the body.
+    /// The columns behind the number, and a query for so many rows. The longest column of a learned
+    /// shape is the body.
     fn table(&self, rows: u64) -> (String, String) {
         let Some(shape) = &self.shape else {
             let rows =
@@ -341,7 +344,8 @@ impl ToastCompression {
     }
 }
 
-/// Percent of the documents that are packed, all by the method of the arm; `None` before 14, which does not tell.
+/// Percent of the documents that are packed, all by the method of the arm; `None` before 14, which
+/// does not tell.
 fn packed(bench: &Bench<'_>, session: &mut Session) -> Result<Option<f64>> {
     if bench.installation().major < 14 {
         return Ok(None);
@@ -356,7 +360,8 @@ fn packed(bench: &Bench<'_>, session: &mut Session) -> Result<Option<f64>> {
     packed_by(&bench.arm().name, &counts.collect::<Vec<_>>()).map(Some)
 }
 
-/// Documents that a method has packed, in percent; a document of another method makes the run none of this arm.
+/// Documents that a method has packed, in percent; a document of another method makes the run none
+/// of this arm.
 fn packed_by(arm: &str, counts: &[(&str, f64)]) -> Result<f64> {
     let other = counts
         .iter()

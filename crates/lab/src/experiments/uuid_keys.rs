@@ -1,8 +1,9 @@
 //! v4, v7 or bigint as a key?
 //!
-//! Random keys land on random leaves: each page of the index is split in the middle, filled by half again, and written
-//! to the WAL in full after each checkpoint. Ordered keys go to the rightmost leaf, which is split so that the left one
-//! stays full (`_bt_findsplitloc` in `src/backend/access/nbtree/nbtsplitloc.c`).
+//! Random keys land on random leaves: each page of the index is split in the middle, filled by half
+//! again, and written to the WAL in full after each checkpoint. Ordered keys go to the rightmost
+//! leaf, which is split so that the left one stays full (`_bt_findsplitloc` in
+//! `src/backend/access/nbtree/nbtsplitloc.c`).
 
 use pgclinic_servers::Session;
 
@@ -224,7 +225,8 @@ impl Experiment for UuidKeys {
 }
 
 impl UuidKeys {
-    /// More columns of both tables, with a comma in front, and a query for the rows with these numbers.
+    /// More columns of both tables, with a comma in front, and a query for the rows with these
+    /// numbers.
     fn rows(&self, key: &str, [from, to]: [u64; 2]) -> (String, String) {
         let Some(shape) = &self.shape else {
             let rows = format!("SELECT {key}, i FROM generate_series({from}, {to}) AS i");

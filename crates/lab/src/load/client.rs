@@ -59,8 +59,8 @@ impl From<Broken> for Trouble {
 }
 
 impl Client {
-    /// Connects, and prepares what can be prepared now: a statement over a table that the script makes itself is
-    /// prepared when it is first run.
+    /// Connects, and prepares what can be prepared now: a statement over a table that the script
+    /// makes itself is prepared when it is first run.
     pub(super) async fn connect(load: &Load, target: &Target, number: u32) -> Result<Self, Broken> {
         let mut client = Self {
             connection: Connection::open(target).await?,
@@ -270,8 +270,8 @@ fn statements(script: &Script, names: &mut impl Iterator<Item = String>) -> Vec<
     templates.zip(names).map(statement).collect()
 }
 
-/// Books this and the following rounds that fell due before the end and will never begin; there may be very many of them,
-/// and whoever wants the load to end does not wait for their count.
+/// Books this and the following rounds that fell due before the end and will never begin; there may
+/// be very many of them, and whoever wants the load to end does not wait for their count.
 fn overdue(
     load: &Load,
     pacer: &mut Pacer,

@@ -6,8 +6,9 @@
 //! thread n   connect its clients ──┘  clock  └─ work until the end ── books ─┘
 //! ```
 //!
-//! Each thread has a runtime of its own, whose tasks never leave it. They are spawned as tasks that could: the ones that
-//! could not (`LocalSet`) cost a system call at every wake-up, a third of all that the generator does.
+//! Each thread has a runtime of its own, whose tasks never leave it. They are spawned as tasks that
+//! could: the ones that could not (`LocalSet`) cost a system call at every wake-up, a third of all
+//! that the generator does.
 
 use std::pin::pin;
 use std::sync::{Arc, Barrier, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -24,7 +25,8 @@ use super::tally::Tally;
 use super::{Length, Load, Pace, open_files};
 use pgclinic_servers::Target;
 
-/// Clients of one thread that connect at the same time: a storm of thousands would only fill the server's queue.
+/// Clients of one thread that connect at the same time: a storm of thousands would only fill the
+/// server's queue.
 const CONNECTING_MAX: usize = 16;
 
 /// How often a thread looks whether somebody wants the load to end.
@@ -279,7 +281,8 @@ async fn stopped(load: Arc<Load>) {
     tokio::time::sleep(load.grace).await;
 }
 
-/// A client from the start of the clock to its goodbye. One that is still busy a grace after the end is cancelled.
+/// A client from the start of the clock to its goodbye. One that is still busy a grace after the
+/// end is cancelled.
 async fn stay(
     mut client: Client,
     load: Arc<Load>,

@@ -41,7 +41,8 @@ pub struct Measured {
     pub ended_late: u64,
     /// Rounds that did not end and were cancelled.
     pub abandoned: u64,
-    /// Rounds of the open loop that fell due and never began; each stands in the latencies with the wait it had.
+    /// Rounds of the open loop that fell due and never began; each stands in the latencies with the
+    /// wait it had.
     pub overdue: u64,
     /// Clients whose connection broke.
     pub lost_clients: u32,

@@ -6,12 +6,17 @@
 //!                  Measured ◄─ tallies: latencies, seconds, errors ◄───┘ the window ends
 //! ```
 //!
-//! * The clock starts when all are connected. A window that could not be connected is empty, not zero.
-//! * In the closed loop a client starts the next round when the last one is over (and its think time).
-//! * In the open loop rounds fall due at a rate, whatever the server does, and latency counts from when a round was
-//!   due: a server that stalls is charged for all who waited (no coordinated omission).
-//! * A round that begins in the window counts with its latency; the rate counts rounds that end in the window.
-//! * Each thread drives its clients alone and books alone: no locks and no wake-ups between threads.
+//! * The clock starts when all are connected. A window that could not be connected is empty, not
+//!   zero.
+//! * In the closed loop a client starts the next round when the last one is over (and its think
+//!   time).
+//! * In the open loop rounds fall due at a rate, whatever the server does, and latency counts from
+//!   when a round was due: a server that stalls is charged for all who waited (no coordinated
+//!   omission).
+//! * A round that begins in the window counts with its latency; the rate counts rounds that end in
+//!   the window.
+//! * Each thread drives its clients alone and books alone: no locks and no wake-ups between
+//!   threads.
 
 mod client;
 mod connection;
@@ -115,7 +120,8 @@ pub struct Weighted {
 /// What is run, by how many, how long.
 #[derive(Debug, Clone)]
 pub struct Load {
-    /// A round is one of them, drawn by weight, and one transaction in the books, whatever it holds.
+    /// A round is one of them, drawn by weight, and one transaction in the books, whatever it
+    /// holds.
     pub scripts: Vec<Weighted>,
     /// Connections, each a client of its own.
     pub clients: u32,

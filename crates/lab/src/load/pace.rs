@@ -21,19 +21,21 @@ pub enum Pace {
         /// Between the end of a round and the next.
         think: Duration,
     },
-    /// The outside world does: this many rounds a second fall due over all clients, at random moments.
+    /// The outside world does: this many rounds a second fall due over all clients, at random
+    /// moments.
     Open {
         /// Rounds a second.
         rate: f64,
     },
 }
 
-/// More rounds a second than any server answers; above it the time between two of them is nothing, and none would ever
-/// be behind the end of the window.
+/// More rounds a second than any server answers; above it the time between two of them is nothing,
+/// and none would ever be behind the end of the window.
 const RATE_MAX: f64 = 1e7;
 
 impl Pace {
-    /// The open loop at this rate over all clients, in rounds a second: above 0, at most ten million. Else words.
+    /// The open loop at this rate over all clients, in rounds a second: above 0, at most ten
+    /// million. Else words.
     pub fn open(rate: f64) -> Result<Self, String> {
         if rate > 0.0 && rate <= RATE_MAX {
             Ok(Self::Open { rate })
@@ -44,7 +46,8 @@ impl Pace {
         }
     }
 
-    /// Mean time between the rounds of one of so many clients in the open loop; never nothing, so that time goes on.
+    /// Mean time between the rounds of one of so many clients in the open loop; never nothing, so
+    /// that time goes on.
     fn every(self, clients: u32) -> Option<Duration> {
         let Self::Open { rate } = self else {
             return None;
@@ -107,7 +110,8 @@ impl Pacer {
     }
 }
 
-/// A timer of the kernel: tokio's own rounds up to whole milliseconds, which would pass for latency.
+/// A timer of the kernel: tokio's own rounds up to whole milliseconds, which would pass for
+/// latency.
 #[derive(Debug)]
 struct Alarm(AsyncFd<std::os::fd::OwnedFd>);
 

@@ -1,8 +1,9 @@
 //! What the plan costs, and what of it fits into the time and the disk that the person gives.
 //!
-//! Time is saved in this order: blocks down to three, then values of the longest axis (its ends stay), then blocks
-//! down to one. Disk is saved by making bases anew in each block, so that one lies there at a time, and then by leaving the
-//! largest values out. What is left of the time at the end goes to the points that are still undecided.
+//! Time is saved in this order: blocks down to three, then values of the longest axis (its ends
+//! stay), then blocks down to one. Disk is saved by making bases anew in each block, so that one
+//! lies there at a time, and then by leaving the largest values out. What is left of the time at
+//! the end goes to the points that are still undecided.
 
 use serde::{Deserialize, Serialize};
 
@@ -34,7 +35,8 @@ pub(super) enum Bases {
     ByBlock,
 }
 
-/// The estimate for all cells with their bases. Bases lie beside the runs; a run that has a copy needs its space again.
+/// The estimate for all cells with their bases. Bases lie beside the runs; a run that has a copy
+/// needs its space again.
 pub(super) fn price(
     experiment: &dyn Experiment,
     matrix: &Matrix,
@@ -148,8 +150,8 @@ impl CostQuery<'_> {
         self.price_of(&one_block).disk_bytes
     }
 
-    /// Takes blocks off until the rest takes so many seconds at most, or only `enough` are left. Each block takes the same
-    /// time, so that halves find the number.
+    /// Takes blocks off until the rest takes so many seconds at most, or only `enough` are left.
+    /// Each block takes the same time, so that halves find the number.
     fn take_blocks_off(&self, matrix: &mut Matrix, enough: u32, seconds: f64) {
         let (mut fits, mut too_many) = (enough, matrix.blocks);
         while too_many.saturating_sub(fits) > 1 {
@@ -164,8 +166,8 @@ impl CostQuery<'_> {
     }
 }
 
-/// Makes bases anew in each block where that is enough or helps, then drops the largest values of the axes, until what lies
-/// on disk at once fits.
+/// Makes bases anew in each block where that is enough or helps, then drops the largest values of
+/// the axes, until what lies on disk at once fits.
 fn fit_disk(
     experiment: &dyn Experiment,
     matrix: &mut Matrix,
@@ -262,7 +264,8 @@ fn fit_time(
     Ok(())
 }
 
-/// Takes every second value out of the longest axis; first and last stay. `None` when every axis has at most two.
+/// Takes every second value out of the longest axis; first and last stay. `None` when every axis
+/// has at most two.
 fn thin_longest_axis(matrix: &mut Matrix) -> Option<String> {
     let axis = matrix
         .axes

@@ -1,8 +1,8 @@
 //! Which cells are run twice in a block: what differs between equal runs is the noise floor.
 //!
-//! The baseline of every comparison is, so that each decision knows the noise of its own place: one client may be far
-//! noisier than a thousand. An experiment that compares nothing has its first arm repeated at the first, the middle and the
-//! last point.
+//! The baseline of every comparison is, so that each decision knows the noise of its own place: one
+//! client may be far noisier than a thousand. An experiment that compares nothing has its first arm
+//! repeated at the first, the middle and the last point.
 
 use pgclinic_model::document::Side;
 

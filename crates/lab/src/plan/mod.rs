@@ -4,8 +4,8 @@
 //! Matrix ─► points x arms (+ A/A controls) ─► budget: what fits ─► blocks in random order ─► cost, hash
 //! ```
 //!
-//! The hash covers what is asked, not where: the same plan on two machines has the same hash, so that their results
-//! can be merged.
+//! The hash covers what is asked, not where: the same plan on two machines has the same hash, so
+//! that their results can be merged.
 
 mod budget;
 mod controls;
@@ -97,13 +97,16 @@ pub struct Plan {
     pub left_out: Vec<LeftOut>,
     /// The estimate for all of it.
     pub cost: Cost,
-    /// Bases are made anew in each block and removed after their runs, so that the disk holds one at a time.
+    /// Bases are made anew in each block and removed after their runs, so that the disk holds one
+    /// at a time.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub bases_by_block: bool,
-    /// The budget in seconds, when one was given; what the plan leaves of it goes to the undecided points.
+    /// The budget in seconds, when one was given; what the plan leaves of it goes to the undecided
+    /// points.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub budget_s: Option<f64>,
-    /// The first of the spare blocks, whose cells are run only while their decision is open and the budget holds.
+    /// The first of the spare blocks, whose cells are run only while their decision is open and the
+    /// budget holds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub spare_from: Option<u32>,
     /// Tells this plan from others.
@@ -111,7 +114,8 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// Makes the plan of an experiment. Refuses unknown arms, axes and values, and a budget that fits nothing.
+    /// Makes the plan of an experiment. Refuses unknown arms, axes and values, and a budget that
+    /// fits nothing.
     pub fn make(
         experiment: &dyn Experiment,
         own: Option<String>,
@@ -230,7 +234,8 @@ impl Plan {
         budget::price(experiment, &self.matrix, cells, self.scale, bases)
     }
 
-    /// The plan without this planned block and all that follow, with the reason among what is left out.
+    /// The plan without this planned block and all that follow, with the reason among what is left
+    /// out.
     pub(crate) fn without_blocks_from(&self, first: u32, why: String) -> Self {
         let planned = self.planned_blocks();
         let mut plan = self.clone();
@@ -283,7 +288,8 @@ fn base_name(experiment: &dyn Experiment, matrix: &Matrix, cell: &Cell, scale: S
     })
 }
 
-/// The bases that cells need, each once: (server, base, `initdb` arguments) with whether runs share it.
+/// The bases that cells need, each once: (server, base, `initdb` arguments) with whether runs share
+/// it.
 pub(crate) fn bases(
     experiment: &dyn Experiment,
     matrix: &Matrix,

@@ -1,4 +1,5 @@
-//! The order of the runs: randomised complete blocks, so that a machine that gets slower over the hour is no effect.
+//! The order of the runs: randomised complete blocks, so that a machine that gets slower over the
+//! hour is no effect.
 //!
 //! ```text
 //! three arms and more   each block holds every cell once, shuffled
@@ -6,7 +7,8 @@
 //!                         block 1  A B   B A   A B         block 2  B A   A B   B A      ABBA at every point
 //! ```
 //!
-//! Where bases are made anew in each block, a block takes the bases in shuffled order and the runs of each base side by side.
+//! Where bases are made anew in each block, a block takes the bases in shuffled order and the runs
+//! of each base side by side.
 //!
 //! Some cells run twice in a block ([`super::controls`]). The second run is the control.
 
@@ -33,7 +35,8 @@ pub(super) struct Wanted<'a> {
     pub(super) repeated: &'a [Side],
 }
 
-/// All cells of all blocks, in the order in which they run; those of one base side by side where bases are told.
+/// All cells of all blocks, in the order in which they run; those of one base side by side where
+/// bases are told.
 pub(super) fn cells(
     matrix: &Matrix,
     wanted: Wanted<'_>,
@@ -111,8 +114,8 @@ fn cell(arm: &str, point: &Point, is_control: bool) -> Cell {
     }
 }
 
-/// `b02-lz4-sessions_4`, with `-again` for a control: it names a folder, so other characters become `_`. Where values
-/// differ only in such characters, their place on the axis makes them differ.
+/// `b02-lz4-sessions_4`, with `-again` for a control: it names a folder, so other characters become
+/// `_`. Where values differ only in such characters, their place on the axis makes them differ.
 pub(crate) fn id_of(matrix: &Matrix, cell: &Cell) -> String {
     let mut id = format!("b{:02}-{}", cell.block, cell.arm);
     for axis in &matrix.axes {

@@ -63,8 +63,8 @@ fn unknown(what: &str, wanted: &str, known: &[&str]) -> Error {
     ))
 }
 
-/// Refuses what cannot be planned: no arms, no blocks, empty axes, doubled names, names that no folder can have, more runs
-/// than anybody makes.
+/// Refuses what cannot be planned: no arms, no blocks, empty axes, doubled names, names that no
+/// folder can have, more runs than anybody makes.
 pub(super) fn check_names(matrix: &Matrix) -> Result<()> {
     let refuse = |why: String| Err(Error::Refused(why));
     if matrix.arms.is_empty() || matrix.blocks == 0 {
@@ -112,7 +112,8 @@ pub(super) fn check_names(matrix: &Matrix) -> Result<()> {
     Ok(())
 }
 
-/// Whether a name can stand in the name of a folder as it is: small letters, digits, and `-._` behind the first.
+/// Whether a name can stand in the name of a folder as it is: small letters, digits, and `-._`
+/// behind the first.
 pub(crate) fn is_plain(name: &str) -> bool {
     let plain =
         |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"-._".contains(&byte);

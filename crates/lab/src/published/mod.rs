@@ -1,7 +1,8 @@
-//! What others have published: reference series with their source, and whether this machine shows the same effect.
+//! What others have published: reference series with their source, and whether this machine shows
+//! the same effect.
 //!
-//! Sizes and machines differ, so that absolute values are only shown beside each other; what is compared is how many
-//! times one side is better than the other.
+//! Sizes and machines differ, so that absolute values are only shown beside each other; what is
+//! compared is how many times one side is better than the other.
 
 mod answer;
 mod series;
@@ -93,8 +94,8 @@ pub fn of<'a>(
     })
 }
 
-/// The lines to lay over a figure: values where the unit is the same, and how many times better where the figure
-/// compares.
+/// The lines to lay over a figure: values where the unit is the same, and how many times better
+/// where the figure compares.
 pub fn lines(experiment: &str, figure: &MetricFigure) -> Vec<PublishedLine> {
     let axis = figure.axis.as_ref().map_or("", |axis| axis.name.as_str());
     let all: Vec<&Series> = of(experiment, &figure.metric.name, axis)

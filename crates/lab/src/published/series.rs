@@ -146,7 +146,8 @@ const fn dumps(
     }
 }
 
-/// Growth as the article says it, about 80 kB a query; the ends of its curve, 100 and 600 MB after 5,000, are 100. 15.6 "stays near".
+/// Growth as the article says it, about 80 kB a query; the ends of its curve, 100 and 600 MB after
+/// 5,000, are 100. 15.6 "stays near".
 const fn leaks(arm: &'static str, values: Values) -> Series {
     along(
         "jit-memory",
@@ -226,7 +227,8 @@ const CATALOGUE: Measure = ("catalogue_bytes", "bytes");
 const FILES: Measure = ("files", "");
 const MILLION: &str = "1000000";
 
-/// Everything that was published as a figure. Each 1,000 attempts, where the article gives totals of 20,000.
+/// Everything that was published as a figure. Each 1,000 attempts, where the article gives totals
+/// of 20,000.
 pub static SERIES: &[Series] = &[
     locks("15.5", &[("128", 650_000.0), ("1536", 65_000.0)]),
     locks("15.6", &[("128", 650_000.0), ("1536", 300_000.0)]),

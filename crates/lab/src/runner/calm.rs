@@ -1,5 +1,5 @@
-//! The noise gate: a run whose metric is time waits until the machine is calm; when it does not calm down, the run is
-//! made all the same and says so.
+//! The noise gate: a run whose metric is time waits until the machine is calm; when it does not
+//! calm down, the run is made all the same and says so.
 
 use std::time::{Duration, Instant};
 
@@ -26,7 +26,8 @@ impl Default for CalmOptions {
 /// How long one look takes.
 const LOOK: Duration = Duration::from_millis(250);
 
-/// Waits until the machine is calm. Gives words when it was not within the time; `check` may end the wait.
+/// Waits until the machine is calm. Gives words when it was not within the time; `check` may end
+/// the wait.
 pub(super) fn wait(
     options: &CalmOptions,
     check: &mut dyn FnMut(f64) -> Result<()>,

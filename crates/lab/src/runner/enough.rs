@@ -1,4 +1,5 @@
-//! Whether the machine has what the plan needs, before anything is begun: disk, memory, connections, open files.
+//! Whether the machine has what the plan needs, before anything is begun: disk, memory,
+//! connections, open files.
 
 use std::collections::BTreeMap;
 use std::os::unix::fs::MetadataExt;
@@ -58,7 +59,8 @@ fn room_for_servers(experiment: &dyn Experiment, plan: &Plan, site: &Site) -> Re
     enough_memory(&plan.cost, available_memory())
 }
 
-/// What lies where at the same time: arms that are folders have their data there, the others in `home`.
+/// What lies where at the same time: arms that are folders have their data there, the others in
+/// `home`.
 fn by_folder(experiment: &dyn Experiment, plan: &Plan, home: &Path) -> Vec<(PathBuf, u64)> {
     let folder_of = |cell: &Cell| {
         let arm = plan.arm(&cell.arm);

@@ -1,4 +1,5 @@
-//! The folder of an experiment: plan, journal, and one folder a run that is there whole or not at all.
+//! The folder of an experiment: plan, journal, and one folder a run that is there whole or not at
+//! all.
 
 use std::fmt;
 use std::fs::{DirEntry, File};
@@ -30,7 +31,8 @@ pub struct RunFolder {
     is_new: bool,
 }
 
-/// A run's folder whose result cannot be read: somebody changed it, or the disk did. Shown as the sentence of a report.
+/// A run's folder whose result cannot be read: somebody changed it, or the disk did. Shown as the
+/// sentence of a report.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Unreadable {
     /// Its `run.json`.
@@ -184,8 +186,8 @@ impl RunFolder {
         journal::append(&self.path.join(JOURNAL), entry)
     }
 
-    /// Removes a plan that was refused before anything of it was begun, so that the folder is free for another one. What
-    /// cannot be removed stays: it is a plan that can be resumed.
+    /// Removes a plan that was refused before anything of it was begun, so that the folder is free
+    /// for another one. What cannot be removed stays: it is a plan that can be resumed.
     pub(super) fn forget_unbegun(&self) {
         if self.path.join(JOURNAL).exists() || std::fs::remove_dir(self.path.join(RUNS)).is_err() {
             return;
@@ -212,7 +214,8 @@ impl RunFolder {
         }
     }
 
-    /// Removes what a killed run left unfinished. Where the runs are gone altogether there is nothing to remove.
+    /// Removes what a killed run left unfinished. Where the runs are gone altogether there is
+    /// nothing to remove.
     pub(super) fn clean(&self) -> Result<()> {
         let runs = self.path.join(RUNS);
         let entries = match std::fs::read_dir(&runs) {
@@ -235,7 +238,8 @@ impl RunFolder {
         Ok(part)
     }
 
-    /// Makes a run count: its result is written and synced, then the folder gets its name in one step.
+    /// Makes a run count: its result is written and synced, then the folder gets its name in one
+    /// step.
     pub(super) fn end_run(&self, part: &Path, result: &RunResult) -> Result<()> {
         let text = serde_json::to_vec_pretty(result).expect("plain data can be written as JSON");
         write_whole(part, RESULT, &text)?;
@@ -249,8 +253,8 @@ impl RunFolder {
     }
 }
 
-/// Whether an entry is what [`RunFolder::create`] leaves when it is killed before the plan has its name: a plan half
-/// written, and a place for runs with nothing in it.
+/// Whether an entry is what [`RunFolder::create`] leaves when it is killed before the plan has its
+/// name: a plan half written, and a place for runs with nothing in it.
 fn is_from_a_killed_start(entry: &DirEntry) -> bool {
     let name = entry.file_name();
     let Ok(kind) = entry.file_type() else {

@@ -1,4 +1,5 @@
-//! The journal: one line of JSON for everything that happened, appended and synced, never rewritten.
+//! The journal: one line of JSON for everything that happened, appended and synced, never
+//! rewritten.
 
 use std::fs::File;
 use std::io::Write;
@@ -87,7 +88,8 @@ pub(super) fn now() -> u64 {
         .map_or(0, |since| since.as_secs())
 }
 
-/// Appends one line and syncs it. A line that a kill cut off is ended first, so that it spoils no other.
+/// Appends one line and syncs it. A line that a kill cut off is ended first, so that it spoils no
+/// other.
 pub(super) fn append(path: &Path, entry: &Entry) -> Result<()> {
     let mut file = File::options()
         .create(true)
@@ -109,7 +111,8 @@ fn ends_in_the_middle(path: &Path) -> bool {
     text.last().is_some_and(|last| *last != b'\n')
 }
 
-/// The entries that can be read; a line that a kill cut off is none, even where the cut went through a character.
+/// The entries that can be read; a line that a kill cut off is none, even where the cut went
+/// through a character.
 pub(super) fn read(path: &Path) -> Vec<Entry> {
     let bytes = std::fs::read(path).unwrap_or_default();
     String::from_utf8_lossy(&bytes)

@@ -1,4 +1,5 @@
-//! Carrying out a plan: every cell that has no result yet, in order, into a folder that says the truth at any moment.
+//! Carrying out a plan: every cell that has no result yet, in order, into a folder that says the
+//! truth at any moment.
 //!
 //! ```text
 //! FOLDER/plan.json        what is asked, with its hash
@@ -60,7 +61,8 @@ pub struct RunOptions {
     pub judge: Judge,
 }
 
-/// The servers' site, once it is known that the experiment may run there and that the machine holds the plan.
+/// The servers' site, once it is known that the experiment may run there and that the machine holds
+/// the plan.
 fn open_site(
     experiment: &dyn Experiment,
     plan: &Plan,

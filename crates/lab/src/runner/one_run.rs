@@ -19,7 +19,8 @@ use crate::servers_of_arms::{BaseRequest, Site, settings_of, wanted};
 /// The machine's clock and the steady one may differ by this much in one run before it is a jump.
 const JUMP: Duration = Duration::from_secs(2);
 
-/// Makes one run and its folder. Only an interruption, and a folder that cannot be written, are errors.
+/// Makes one run and its folder. Only an interruption, and a folder that cannot be written, are
+/// errors.
 pub(super) fn make(
     experiment: &dyn Experiment,
     folder: &RunFolder,
@@ -122,7 +123,8 @@ fn measure(
     result.environment = std::mem::take(&mut bench.environment);
     result.overlaps = std::mem::take(&mut bench.overlaps);
     bench.keep("server.log", bench.log.as_bytes())?;
-    // A server that was stopped under the run makes it fail in a hundred ways; none of them is its result.
+    // A server that was stopped under the run makes it fail in a hundred ways; none of them is its
+    // result.
     interrupted?;
     let measured = measured.map_err(|error| with_last_words(error, &bench.log))?;
     finished?;
@@ -140,8 +142,8 @@ fn decides_on_time(experiment: &dyn Experiment, plan: &Plan) -> bool {
     deciding.any(|metric| metric.timing)
 }
 
-/// Removes the bases that no run needs that is left: none of the whole plan, or, where bases are made anew in each block,
-/// none of this block.
+/// Removes the bases that no run needs that is left: none of the whole plan, or, where bases are
+/// made anew in each block, none of this block.
 pub(super) fn drop_bases<'a>(
     experiment: &dyn Experiment,
     plan: &Plan,

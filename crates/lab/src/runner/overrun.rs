@@ -1,5 +1,6 @@
-//! Planned blocks that the budget does not hold after all: where runs take longer than was estimated, whole last blocks
-//! are dropped, so that the time that was given is kept and what remains is complete blocks.
+//! Planned blocks that the budget does not hold after all: where runs take longer than was
+//! estimated, whole last blocks are dropped, so that the time that was given is kept and what
+//! remains is complete blocks.
 //!
 //! Which blocks are dropped follows from the time that runs take, never from what they measured.
 
@@ -37,7 +38,8 @@ pub(super) struct Overrun {
 }
 
 impl Overrun {
-    /// Whether a planned cell is dropped. The first block that is dropped is told to the journal, and in words.
+    /// Whether a planned cell is dropped. The first block that is dropped is told to the journal,
+    /// and in words.
     pub(super) fn drops(
         &mut self,
         experiment: &dyn Experiment,

@@ -1,11 +1,12 @@
-//! Servers and places that a folder was begun with, kept beside its plan: whoever goes on in the folder goes on with them.
+//! Servers and places that a folder was begun with, kept beside its plan: whoever goes on in the
+//! folder goes on with them.
 //!
 //! ```text
 //! {"servers": ["/opt/pg17"], "major": 17, "data_folder": "/mnt/fast", "slow_disk_ms": 2, "driver": "pgbench", "url": "postgres://…"}
 //! ```
 //!
-//! What was not said is absent. A password is never among it, and neither is the user that servers run as, which changes
-//! nothing that is measured.
+//! What was not said is absent. A password is never among it, and neither is the user that servers
+//! run as, which changes nothing that is measured.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -60,8 +61,9 @@ impl KeptSite {
         })
     }
 
-    /// The options of a folder that was begun with these, as `said` now leaves them: what is said again must be the same,
-    /// and what is not said is as it was. The password of a server by URL is the one said now.
+    /// The options of a folder that was begun with these, as `said` now leaves them: what is said
+    /// again must be the same, and what is not said is as it was. The password of a server by URL
+    /// is the one said now.
     ///
     /// # Errors
     /// When a word that is said now contradicts the folder, with both.
@@ -121,7 +123,8 @@ impl KeptSite {
         }))
     }
 
-    /// An option as it is typed; `None` where it is not said. The built-in driver is the same, said or not.
+    /// An option as it is typed; `None` where it is not said. The built-in driver is the same, said
+    /// or not.
     fn said(&self, option: &str) -> Option<String> {
         let words = self.words();
         let own: Vec<&String> = words

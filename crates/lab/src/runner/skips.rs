@@ -14,8 +14,8 @@ use crate::external_server;
 use crate::plan::Plan;
 use crate::servers_of_arms::{Site, SiteOptions};
 
-/// Arms and points that would be skipped, as (what, why). Servers that are here are started once and asked; nothing is
-/// fetched.
+/// Arms and points that would be skipped, as (what, why). Servers that are here are started once
+/// and asked; nothing is fetched.
 pub fn skipped_here(
     experiment: &dyn Experiment,
     plan: &Plan,
@@ -91,7 +91,8 @@ fn whole_arm(site: &mut Site, arm: &Arm) -> Result<Hindrance> {
     }
 }
 
-/// One line for all cells of an arm, of an axis's value, or of both, that are skipped for one reason; else one a cell.
+/// One line for all cells of an arm, of an axis's value, or of both, that are skipped for one
+/// reason; else one a cell.
 fn worded(skips: &[Skip<'_>], cells: &[&Cell], plan: &Plan) -> Vec<(String, String)> {
     let why_of = |cell: &Cell| skips.iter().find(|skip| skip.cell.id == cell.id);
     let mut reasons: Vec<&str> = Vec::new();

@@ -1,8 +1,9 @@
-//! What is left of the budget: spare blocks run only the cells whose decision is still open, the most uncertain first.
+//! What is left of the budget: spare blocks run only the cells whose decision is still open, the
+//! most uncertain first.
 //!
-//! The spare blocks are as many as the planned ones, so that the looks of the stopping rule fall on the end of the planned
-//! blocks, halfway through the spare ones, and on their end: the looks are fixed beforehand, and running on where it is
-//! undecided does not make errors more likely.
+//! The spare blocks are as many as the planned ones, so that the looks of the stopping rule fall on
+//! the end of the planned blocks, halfway through the spare ones, and on their end: the looks are
+//! fixed beforehand, and running on where it is undecided does not make errors more likely.
 
 use pgclinic_model::document::{DecisionCard, DecisionWord, Side};
 
@@ -32,7 +33,8 @@ impl BudgetRemainder {
         }
     }
 
-    /// Whether a cell of a spare block is run: its decision is open, and the budget holds it beside what is more uncertain.
+    /// Whether a cell of a spare block is run: its decision is open, and the budget holds it beside
+    /// what is more uncertain.
     pub(super) fn wants(
         &mut self,
         experiment: &dyn Experiment,
@@ -111,7 +113,8 @@ fn open_cards(
     cards
 }
 
-/// How many times the upper end of the interval is its lower end, as a logarithm; what has no interval is wholly open.
+/// How many times the upper end of the interval is its lower end, as a logarithm; what has no
+/// interval is wholly open.
 fn uncertainty(card: &DecisionCard) -> f64 {
     let interval = card
         .effect

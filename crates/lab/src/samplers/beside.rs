@@ -26,7 +26,8 @@ struct Post {
 }
 
 impl Beside {
-    /// Begins to watch with these samplers over `session`, which must belong to a superuser. All read once now.
+    /// Begins to watch with these samplers over `session`, which must belong to a superuser. All
+    /// read once now.
     pub fn start(samplers: &[&'static dyn Sampler], place: &Place, session: Session) -> Self {
         let (stop, stopped) = channel();
         let (samplers, place) = (samplers.to_vec(), place.clone());

@@ -1,6 +1,8 @@
-//! Checkpoints that fell into the run (`pg_stat_bgwriter` up to 16, `pg_stat_checkpointer` since 17).
+//! Checkpoints that fell into the run (`pg_stat_bgwriter` up to 16, `pg_stat_checkpointer` since
+//! 17).
 //!
-//! The counters grow when a checkpoint begins and are told a while later; the control file changes when one has ended.
+//! The counters grow when a checkpoint begins and are told a while later; the control file changes
+//! when one has ended.
 
 use std::time::Duration;
 

@@ -1,4 +1,5 @@
-//! What the disk below the data directory did (`/proc/diskstats`, `Documentation/admin-guide/iostats.rst` of Linux).
+//! What the disk below the data directory did (`/proc/diskstats`,
+//! `Documentation/admin-guide/iostats.rst` of Linux).
 
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;

@@ -1,4 +1,5 @@
-//! Who reads and writes what, in numbers (`pg_stat_io`, since 16; bytes instead of `op_bytes` since 18).
+//! Who reads and writes what, in numbers (`pg_stat_io`, since 16; bytes instead of `op_bytes` since
+//! 18).
 
 use std::time::Duration;
 

@@ -7,7 +7,8 @@ use pgclinic_servers::Session;
 
 use super::{Place, Sampled, Sampler, Sampling, Trouble, number, text};
 
-/// Requests live for microseconds to milliseconds: one look says little, so each sample is a burst of looks.
+/// Requests live for microseconds to milliseconds: one look says little, so each sample is a burst
+/// of looks.
 const LOOKS: u32 = 5;
 
 /// Between two looks of a burst: looks that follow at once see the same requests.
@@ -85,7 +86,8 @@ impl Sampling for Seen {
     }
 
     fn finish(self: Box<Self>, _seconds: f64, sampled: &mut Sampled) {
-        // Where the window was too short for a look in between, there is no answer, and not the answer 0.
+        // Where the window was too short for a look in between, there is no answer, and not the
+        // answer 0.
         let [_, between @ .., _] = self.bursts.as_slice() else {
             return;
         };

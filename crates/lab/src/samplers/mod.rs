@@ -1,11 +1,13 @@
-//! What is watched beside a run: by statements on a session of their own, and from the kernel's files.
+//! What is watched beside a run: by statements on a session of their own, and from the kernel's
+//! files.
 //!
 //! ```text
 //! Beside::start ─► one thread, one session ─► each sampler at its own interval ─► Sampled
 //! ```
 //!
-//! A sampler is one file here and one line in the register. What it costs is stated, and measured each time: the
-//! processor time of our thread and of the session's backend, and how long its statements took.
+//! A sampler is one file here and one line in the register. What it costs is stated, and measured
+//! each time: the processor time of our thread and of the session's backend, and how long its
+//! statements took.
 
 mod beside;
 mod counters;

@@ -1,18 +1,20 @@
 //! The kernel's own figures, out of `/proc` (`Documentation/filesystems/proc.rst` of Linux).
 
-/// Ticks of a second in `/proc/*/stat`: `USER_HZ`, 100 on every machine that PostgreSQL is built for.
+/// Ticks of a second in `/proc/*/stat`: `USER_HZ`, 100 on every machine that PostgreSQL is built
+/// for.
 const TICKS: f64 = 100.0;
 
-/// Processor time that a process has used, both in user and in kernel mode: in nanoseconds where the kernel counts them
-/// (`Documentation/scheduler/sched-stats.rst`), else in ticks. Of a process with threads that of the first one, which is all
-/// of a server's processes.
+/// Processor time that a process has used, both in user and in kernel mode: in nanoseconds where
+/// the kernel counts them (`Documentation/scheduler/sched-stats.rst`), else in ticks. Of a process
+/// with threads that of the first one, which is all of a server's processes.
 pub(crate) fn cpu_seconds(pid: u32) -> Option<f64> {
     let read = |name: &str| std::fs::read_to_string(format!("/proc/{pid}/{name}")).ok();
     let counted = read("schedstat").and_then(|text| nanoseconds_of(&text));
     counted.or_else(|| cpu_of(&read("stat")?))
 }
 
-/// The first number of `time on a processor, time in the queue, times on a processor`; a kernel that does not count says 0.
+/// The first number of `time on a processor, time in the queue, times on a processor`; a kernel
+/// that does not count says 0.
 fn nanoseconds_of(schedstat: &str) -> Option<f64> {
     let nanoseconds: u64 = schedstat.split_whitespace().next()?.parse().ok()?;
     (nanoseconds > 0).then_some(nanoseconds as f64 / 1e9)

@@ -1,7 +1,8 @@
 //! Memory of client backends, as the kernel counts it (`/proc/PID/smaps_rollup`, else `smaps`).
 //!
-//! Resident memory counts shared buffers in every process that touched them. Private memory is what would be free if
-//! the process ended; proportional memory shares each page among those who map it, so that it can be added up.
+//! Resident memory counts shared buffers in every process that touched them. Private memory is what
+//! would be free if the process ended; proportional memory shares each page among those who map it,
+//! so that it can be added up.
 
 use std::time::Duration;
 

@@ -1,4 +1,5 @@
-//! What the processors did (`/proc/stat`), and how often the machine was given to somebody else (steal).
+//! What the processors did (`/proc/stat`), and how often the machine was given to somebody else
+//! (steal).
 
 use std::time::Duration;
 

@@ -1,4 +1,5 @@
-//! Bases: clusters that are made and filled once, then copied for each run or shared by runs that only read.
+//! Bases: clusters that are made and filled once, then copied for each run or shared by runs that
+//! only read.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -94,7 +95,8 @@ impl Site {
         })
     }
 
-    /// A schema filled for this wish on the server that was given; one that runs share is filled once.
+    /// A schema filled for this wish on the server that was given; one that runs share is filled
+    /// once.
     fn schema(&mut self, wish: &BaseRequest<'_>) -> Result<Data> {
         let is_shared = wish.base.used_as == Use::Shared;
         let given = self.given.as_mut().ok_or_else(no_url)?;
@@ -170,7 +172,8 @@ impl Site {
 /// Settings with which a server does not start while WAL is minimal.
 const MORE_WAL: [&str; 3] = ["archive_mode", "max_wal_senders", "summarize_wal"];
 
-/// Filling is quick and quiet, and what the base asks for is in force: how values are packed, where an index is built.
+/// Filling is quick and quiet, and what the base asks for is in force: how values are packed, where
+/// an index is built.
 fn to_fill(base: &Base) -> StartOptions {
     let mut start = StartOptions::default()
         .with("max_wal_size", "8GB")

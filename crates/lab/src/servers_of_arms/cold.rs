@@ -1,5 +1,6 @@
-//! Cold: the server was restarted, its files were put out of the kernel's cache, and the disk's own counter proves
-//! that what follows comes from the disk. In a virtual machine the cache of the host stays out of reach.
+//! Cold: the server was restarted, its files were put out of the kernel's cache, and the disk's own
+//! counter proves that what follows comes from the disk. In a virtual machine the cache of the host
+//! stays out of reach.
 
 use std::path::{Path, PathBuf};
 

@@ -1,4 +1,5 @@
-//! The disk below a folder, and its own count of what was read and written (`Documentation/block/stat.rst` of Linux).
+//! The disk below a folder, and its own count of what was read and written
+//! (`Documentation/block/stat.rst` of Linux).
 
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -15,7 +16,8 @@ pub struct Device {
 }
 
 impl Device {
-    /// The device that holds `folder`; `None` where the file system names none (overlay, network, memory).
+    /// The device that holds `folder`; `None` where the file system names none (overlay, network,
+    /// memory).
     pub fn of(folder: &Path) -> Option<Self> {
         let number = std::fs::metadata(folder).ok()?.dev();
         let (major, minor) = (rustix::fs::major(number), rustix::fs::minor(number));

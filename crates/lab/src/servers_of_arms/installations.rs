@@ -9,7 +9,8 @@ use crate::need::Features;
 use crate::servers_of_arms::Site;
 
 impl Site {
-    /// The installation for an arm; one that cannot be had is remembered and not tried again. `tell` hears slow steps.
+    /// The installation for an arm; one that cannot be had is remembered and not tried again.
+    /// `tell` hears slow steps.
     pub fn installation(&mut self, arm: &Arm, tell: &mut dyn FnMut(&str)) -> Result<Installation> {
         let key = arm.version.clone().unwrap_or_default();
         if !self.installations.contains_key(&key) {

@@ -5,7 +5,8 @@
 //!                    └► base: initdb, start, fill, stop ── once ──► copied for a run, or shared by readers
 //! ```
 //!
-//! Bases and copies lie in scratch folders, which go away with this process, or at the next sweep when it was killed.
+//! Bases and copies lie in scratch folders, which go away with this process, or at the next sweep
+//! when it was killed.
 
 mod bases;
 mod cold;
@@ -45,9 +46,11 @@ pub struct SiteOptions {
     pub run_as: Option<String>,
     /// Where data directories lie; by default in pgclinic's cache folder.
     pub data_folder: Option<PathBuf>,
-    /// Put them on a disk on which each request waits this long, in whole milliseconds, made for the purpose.
+    /// Put them on a disk on which each request waits this long, in whole milliseconds, made for
+    /// the purpose.
     pub slow_disk: Option<Duration>,
-    /// Who makes the load of experiments that have one; the laboratory's own clients when nobody said.
+    /// Who makes the load of experiments that have one; the laboratory's own clients when nobody
+    /// said.
     pub driver: Option<Driver>,
     /// Run on this server instead of starting any.
     pub url: Option<GivenServer>,
@@ -127,7 +130,8 @@ impl Site {
         self.scratch_in(None)
     }
 
-    /// The same in this folder, for an arm that is a folder; what killed runs left there is removed.
+    /// The same in this folder, for an arm that is a folder; what killed runs left there is
+    /// removed.
     pub(crate) fn scratch_in(&self, folder: Option<&Path>) -> Result<Scratch> {
         if let Some(folder) = folder {
             refuse_data_directory(folder)?;

@@ -1,13 +1,13 @@
-//! Settings of the laboratory's servers: those that PostgreSQL ships with, where the scratch servers of other rooms
-//! are tuned for quick and quiet tests.
+//! Settings of the laboratory's servers: those that PostgreSQL ships with, where the scratch
+//! servers of other rooms are tuned for quick and quiet tests.
 
 use std::collections::BTreeMap;
 
 use crate::cell::{Arm, Cell};
 use crate::experiment::Matrix;
 
-/// The shipped values of what [`pgclinic_servers`] sets otherwise. `dynamic_shared_memory_type` stays `mmap`, so that
-/// nothing stays behind in `/dev/shm` when a server is killed.
+/// The shipped values of what [`pgclinic_servers`] sets otherwise. `dynamic_shared_memory_type`
+/// stays `mmap`, so that nothing stays behind in `/dev/shm` when a server is killed.
 const SHIPPED: &[(&str, &str)] = &[
     ("fsync", "on"),
     ("shared_buffers", "128MB"),

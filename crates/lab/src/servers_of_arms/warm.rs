@@ -1,4 +1,5 @@
-//! Warm: relations read into the server's buffers, as far as they fit, before the measuring begins, and looked for there.
+//! Warm: relations read into the server's buffers, as far as they fit, before the measuring begins,
+//! and looked for there.
 //!
 //! ```text
 //! pg_prewarm ─► warm.pages           pages of the relations, their indexes and long values
@@ -23,7 +24,8 @@ pub(crate) struct Warmth {
     pub(crate) pages: u64,
     /// Those of them in the server's buffers; `None` where the server cannot say.
     pub(crate) in_buffers: Option<u64>,
-    /// Those of them in the kernel's page cache, whether they are in buffers too or not; `None` where it was not looked at.
+    /// Those of them in the kernel's page cache, whether they are in buffers too or not; `None`
+    /// where it was not looked at.
     pub(crate) in_page_cache: Option<u64>,
 }
 
@@ -64,8 +66,9 @@ impl Warmth {
     }
 }
 
-/// Reads relations with their indexes and long values, by `pg_prewarm` where the server has it, else by reading them, and
-/// looks where they are. `pgdata` is the data directory of a server of ours; into another one no extension is put for it.
+/// Reads relations with their indexes and long values, by `pg_prewarm` where the server has it,
+/// else by reading them, and looks where they are. `pgdata` is the data directory of a server of
+/// ours; into another one no extension is put for it.
 pub(crate) fn warm(
     session: &mut Session,
     relations: &[&str],
@@ -146,7 +149,8 @@ fn in_buffers(session: &mut Session, relations: &[&str], is_ours: bool) -> Resul
     number(session, &sql).map(Some)
 }
 
-/// Pages of the relations' files that the kernel gives at once; `None` where the file system does not tell.
+/// Pages of the relations' files that the kernel gives at once; `None` where the file system does
+/// not tell.
 fn in_page_cache(session: &mut Session, relations: &[&str], pgdata: &Path) -> Result<Option<u64>> {
     let sql = format!(
         "{} SELECT pg_relation_filepath(oid) FROM everything",
@@ -178,7 +182,8 @@ fn segments(first: &Path) -> Vec<std::path::PathBuf> {
     all.take_while(|path| path.is_file()).collect()
 }
 
-/// How much of a file the kernel has in memory: reads that may not wait for a disk. `None` where there are no such reads.
+/// How much of a file the kernel has in memory: reads that may not wait for a disk. `None` where
+/// there are no such reads.
 fn cached_bytes(file: &File, page: u64) -> Option<u64> {
     let length = file.metadata().ok()?.len();
     let mut buffer = vec![0; 1 << 17];

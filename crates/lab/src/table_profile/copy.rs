@@ -1,4 +1,5 @@
-//! SQL that makes a table of a shape: as many columns, sizes, nulls, compressibility and order alike, values made up.
+//! SQL that makes a table of a shape: as many columns, sizes, nulls, compressibility and order
+//! alike, values made up.
 
 use super::{ColumnShape, Quartiles, TableShape};
 
@@ -37,7 +38,8 @@ impl Parts {
         }
     }
 
-    /// A query for the rows with these numbers; `first` are columns before the others, out of the row's number `i`.
+    /// A query for the rows with these numbers; `first` are columns before the others, out of the
+    /// row's number `i`.
     pub(crate) fn rows(&self, first: &[String], [from, to]: [u64; 2]) -> String {
         let all: Vec<&str> = first
             .iter()
@@ -52,8 +54,8 @@ impl Parts {
     }
 }
 
-/// The statements, in order. `table` is a name that is free; at most `rows_max` rows. Runs on 13 and later, needs no
-/// extension; `setseed` makes it the same again.
+/// The statements, in order. `table` is a name that is free; at most `rows_max` rows. Runs on 13
+/// and later, needs no extension; `setseed` makes it the same again.
 pub fn statements(shape: &TableShape, table: &str, rows_max: u64) -> Vec<String> {
     let rows = shape.rows.min(rows_max).max(1);
     let (table, parts) = (quoted(table), Parts::of(shape));
@@ -137,8 +139,9 @@ fn value(column: &ColumnShape, at: usize) -> String {
     }
 }
 
-/// A text as long as the column's values are: blanks, then noise, which stays when it is compressed. The blanks come first,
-/// as pglz gives up on a value whose first kilobyte it cannot compress.
+/// A text as long as the column's values are: blanks, then noise, which stays when it is
+/// compressed. The blanks come first, as pglz gives up on a value whose first kilobyte it cannot
+/// compress.
 fn text(column: &ColumnShape, at: usize) -> String {
     let length = length(column.bytes, at);
     let kept = column.kept.clamp(0.0, 1.0);

@@ -5,17 +5,18 @@
 //!               └────────── counted ──────────┘
 //! ```
 //!
-//! Records of commits say when they were made, records of heaps whose rows they write. What stands before the first commit was
-//! written in a time of which nothing is known, and what stands behind the last has not ended: neither counts. Rows of
-//! transactions that were rolled back were written like any others, and count.
+//! Records of commits say when they were made, records of heaps whose rows they write. What stands
+//! before the first commit was written in a time of which nothing is known, and what stands behind
+//! the last has not ended: neither counts. Rows of transactions that were rolled back were written
+//! like any others, and count.
 
 use pgclinic_format::Fork;
 use pgclinic_format::wal::{Event, FileNumber, Outcome, Record, RowsWritten};
 
 use super::rates::{Rates, RowCounts, span};
 
-/// A transaction takes its time before its place in WAL, so that neighbours may be out of order by a little. A clock that is
-/// further back than this was set; in microseconds.
+/// A transaction takes its time before its place in WAL, so that neighbours may be out of order by
+/// a little. A clock that is further back than this was set; in microseconds.
 const JITTER_MICROS: i64 = 1_000_000;
 
 /// What is counted while records go by.

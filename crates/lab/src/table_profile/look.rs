@@ -14,8 +14,8 @@ use crate::error::{Error, Result};
 /// Pages that are looked at.
 const BLOCKS_MAX: u64 = 400;
 
-/// The shape of a table. `relation` is `schema.name`, or a name in `public`; `database` may be left out where only one has
-/// such a table.
+/// The shape of a table. `relation` is `schema.name`, or a name in `public`; `database` may be left
+/// out where only one has such a table.
 ///
 /// # Errors
 /// When there is no such table, or its columns cannot be told.

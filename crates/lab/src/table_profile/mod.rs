@@ -1,8 +1,10 @@
-//! The shape of a person's own table, read from its files, and SQL for a bounded copy of that shape.
+//! The shape of a person's own table, read from its files, and SQL for a bounded copy of that
+//! shape.
 //!
-//! What is taken: the share of nulls, the sizes of values, how far they can be compressed, whether neighbours rise, how
-//! many rows there are, and how fast they are written, by the WAL beside them. What is not: the values themselves. Nothing
-//! that was in the table stands in the copy, so that a copy may be kept and shown.
+//! What is taken: the share of nulls, the sizes of values, how far they can be compressed, whether
+//! neighbours rise, how many rows there are, and how fast they are written, by the WAL beside them.
+//! What is not: the values themselves. Nothing that was in the table stands in the copy, so that a
+//! copy may be kept and shown.
 
 mod copy;
 mod counting;
@@ -41,13 +43,14 @@ pub struct ColumnShape {
     pub kept: f64,
     /// Share of values that stand in TOAST.
     pub elsewhere: f64,
-    /// Share of neighbours of which the later one is larger; nothing where values have no order that files show.
+    /// Share of neighbours of which the later one is larger; nothing where values have no order
+    /// that files show.
     pub rises: Option<f64>,
 }
 
 impl ColumnShape {
-    /// What the column adds to a row on average: sizes spread evenly between quartiles, as the copy has them, and nothing
-    /// where it is null.
+    /// What the column adds to a row on average: sizes spread evenly between quartiles, as the copy
+    /// has them, and nothing where it is null.
     fn bytes_a_row(&self) -> u64 {
         let [least, quarter, half, three_quarters, most] = self.bytes.map(|bytes| bytes as f64);
         let mean = ((least + most) / 2.0 + quarter + half + three_quarters) / 4.0;
@@ -89,7 +92,8 @@ impl TableShape {
         }
     }
 
-    /// The same with the columns called c1, c2 and so on, so that none is called as a column of an experiment.
+    /// The same with the columns called c1, c2 and so on, so that none is called as a column of an
+    /// experiment.
     pub(crate) fn renamed(&self) -> Self {
         let mut renamed = self.clone();
         for (number, column) in (1..).zip(&mut renamed.columns) {
@@ -107,7 +111,8 @@ impl TableShape {
             .sum::<u64>()
     }
 
-    /// Share of its bytes that a row keeps when it is compressed; values of one length count as kept whole.
+    /// Share of its bytes that a row keeps when it is compressed; values of one length count as
+    /// kept whole.
     pub(crate) fn kept(&self) -> f64 {
         let bytes = |column: &ColumnShape| column.bytes_a_row() as f64;
         let kept = |column: &ColumnShape| {
@@ -121,8 +126,8 @@ impl TableShape {
         self.columns.iter().map(kept).sum::<f64>() / all.max(1.0)
     }
 
-    /// Large objects and bytes of each on average, where this is the shape of their table: rows are chunks, and the number of
-    /// the object rises where another one begins.
+    /// Large objects and bytes of each on average, where this is the shape of their table: rows are
+    /// chunks, and the number of the object rises where another one begins.
     pub(crate) fn large_objects(&self) -> Option<(u64, u64)> {
         let named = |name: &str| self.columns.iter().find(|column| column.name == name);
         let (number, data) = (named("loid")?, named("data")?);

@@ -20,7 +20,8 @@ pub enum Writing {
 /// What was written between the first and the last commit of the WAL that is there.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Rates {
-    /// Microseconds between the two by the server's clock, without the steps in which it was set back; above 0.
+    /// Microseconds between the two by the server's clock, without the steps in which it was set
+    /// back; above 0.
     pub micros: u64,
     /// Commits behind the first, in all databases. Transactions that wrote nothing have no record.
     pub commits: u64,
@@ -28,7 +29,8 @@ pub struct Rates {
     pub aborts: u64,
     /// Rows of the table.
     pub table: RowCounts,
-    /// Rows of `pg_class` in the table's database: each that was inserted is a relation that was created.
+    /// Rows of `pg_class` in the table's database: each that was inserted is a relation that was
+    /// created.
     pub classes: RowCounts,
     /// What of the WAL does not count, as clauses without a full stop.
     pub notes: Vec<String>,
@@ -37,7 +39,8 @@ pub struct Rates {
 /// Rows of one table that were written.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct RowCounts {
-    /// Microseconds of those of [`Rates`] in which the table had the files that it has now; rows of older files are not known.
+    /// Microseconds of those of [`Rates`] in which the table had the files that it has now; rows of
+    /// older files are not known.
     pub micros: u64,
     /// New rows.
     pub inserted: u64,
@@ -55,7 +58,8 @@ impl Rates {
         a_second(self.commits, self.micros).unwrap_or_default()
     }
 
-    /// Rows of the table that were inserted, updated or deleted, a second; `None` where its files are as new as the last commit.
+    /// Rows of the table that were inserted, updated or deleted, a second; `None` where its files
+    /// are as new as the last commit.
     pub fn rows_a_second(&self) -> Option<f64> {
         let RowCounts {
             micros,
@@ -68,8 +72,8 @@ impl Rates {
         a_second(written, micros)
     }
 
-    /// Tables, indexes, TOAST tables, sequences and views that were created, a second; `None` where the files of `pg_class` are
-    /// as new as the last commit.
+    /// Tables, indexes, TOAST tables, sequences and views that were created, a second; `None` where
+    /// the files of `pg_class` are as new as the last commit.
     pub fn relations_created_a_second(&self) -> Option<f64> {
         a_second(self.classes.inserted, self.classes.micros)
     }

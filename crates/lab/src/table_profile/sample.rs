@@ -141,7 +141,8 @@ impl Sample {
     }
 }
 
-/// Bytes of a value that repeat what came before in it: four at least, as pglz and LZ4 would find them.
+/// Bytes of a value that repeat what came before in it: four at least, as pglz and LZ4 would find
+/// them.
 fn repeated(value: &[u8]) -> usize {
     let judged = value.get(..JUDGED_BYTES).unwrap_or(value);
     let mut seen: HashSet<&[u8]> = HashSet::new();

@@ -1,4 +1,5 @@
-//! The WAL of a cluster read for what it tells of a table: the last of it, as far as it is without a gap.
+//! The WAL of a cluster read for what it tells of a table: the last of it, as far as it is without
+//! a gap.
 
 use pgclinic_cluster::Cluster;
 use pgclinic_cluster::wal::Recovery;
@@ -11,7 +12,8 @@ use super::rates::{Rates, Writing};
 /// Bytes of WAL that are read: the last of it.
 const WAL_BYTES_MAX: u64 = 4 << 30;
 
-/// What the WAL of a cluster tells of the table with these files; `classes` are those of `pg_class` in its database.
+/// What the WAL of a cluster tells of the table with these files; `classes` are those of `pg_class`
+/// in its database.
 pub(super) fn writing(cluster: &Cluster, table: FileNumber, classes: FileNumber) -> Writing {
     match read(cluster, table, classes) {
         Ok(rates) => Writing::Counted(rates),
@@ -74,7 +76,8 @@ struct Reading<'a> {
 }
 
 impl Reading<'_> {
-    /// Reads from the segment at `begin` to the newest record. Where records break, only what stands behind the break counts.
+    /// Reads from the segment at `begin` to the newest record. Where records break, only what
+    /// stands behind the break counts.
     fn go_through(&mut self, begin: Lsn) {
         let shape = self.recovery.shape;
         let mut at = begin;

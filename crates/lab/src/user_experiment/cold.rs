@@ -9,8 +9,9 @@ use crate::bench::Bench;
 use crate::error::{Error, Result};
 use crate::servers_of_arms::ColdStart;
 
-/// Before version 15 a session tells its counts this long after it told the last ones, and they are shown as late again
-/// (`PGSTAT_STAT_INTERVAL` in `src/backend/postmaster/pgstat.c`, half a second).
+/// Before version 15 a session tells its counts this long after it told the last ones, and they are
+/// shown as late again (`PGSTAT_STAT_INTERVAL` in `src/backend/postmaster/pgstat.c`, half a
+/// second).
 const TOLD_AFTER: Duration = Duration::from_millis(600);
 
 /// Sessions of a load are gone by then, or their last counts stay out.
@@ -64,7 +65,8 @@ impl ColdRead {
 }
 
 impl ColdReadDone {
-    /// Why it is not proven that it came from the disk; asked before the session reads anything else.
+    /// Why it is not proven that it came from the disk; asked before the session reads anything
+    /// else.
     pub(super) fn doubt(&self, session: &mut Session) -> Result<Option<String>> {
         wait_for_others(session)?;
         let after = counted(session, self.major)?;
@@ -73,9 +75,10 @@ impl ColdReadDone {
     }
 }
 
-/// What the disk must have read at least: half of what the server has, as the kernel may have had some by reading ahead
-/// before. New pages are none that the disk had; up to version 15 they count as read. No more than all that was there
-/// before: what a load reads again comes from the kernel's cache.
+/// What the disk must have read at least: half of what the server has, as the kernel may have had
+/// some by reading ahead before. New pages are none that the disk had; up to version 15 they count
+/// as read. No more than all that was there before: what a load reads again comes from the kernel's
+/// cache.
 fn least(before: Counted, after: Counted) -> u64 {
     let grown = (after.size - before.size).max(0.0);
     let read = after.read - before.read - grown;

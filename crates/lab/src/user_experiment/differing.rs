@@ -1,7 +1,7 @@
 //! Which keys of two files ask something else, so that a refusal can name them.
 //!
-//! Files are held against each other as they are understood, with what they leave out filled in. Comments, blanks and words for
-//! the reader are no difference, in TOML and in SQL alike.
+//! Files are held against each other as they are understood, with what they leave out filled in.
+//! Comments, blanks and words for the reader are no difference, in TOML and in SQL alike.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -58,7 +58,8 @@ fn other_order(one: &File, other: &File) -> Option<String> {
     is_other.then(|| "the order of [[metric]]".to_owned())
 }
 
-/// Values by key, in each place of a file: `arm "covering"`, `load`; the place of what stands above all tables is empty.
+/// Values by key, in each place of a file: `arm "covering"`, `load`; the place of what stands above
+/// all tables is empty.
 type Places = BTreeMap<String, BTreeMap<String, String>>;
 
 fn asked(file: &File) -> Places {
@@ -96,7 +97,8 @@ fn told(list: &str, element: &Value) -> Value {
     told
 }
 
-/// Notes a value below its key; a table has the keys of its own, and a list its numbers. What is not set is not noted.
+/// Notes a value below its key; a table has the keys of its own, and a list its numbers. What is
+/// not set is not noted.
 fn put(places: &mut Places, place: &str, key: &str, value: &Value) {
     let below = |inner: &str| match key {
         "" => inner.to_owned(),

@@ -283,7 +283,8 @@ pub(super) fn read(text: &str) -> Result<File> {
     Ok(file)
 }
 
-/// Reads a value and holds it to a rule, which says what is wrong with it: the reader adds its line of the file.
+/// Reads a value and holds it to a rule, which says what is wrong with it: the reader adds its line
+/// of the file.
 fn held<'de, D, T>(
     from: D,
     wrong: impl FnOnce(&T) -> Option<String>,

@@ -1,4 +1,5 @@
-//! A person's own experiment: a TOML file with set-up SQL, a load or a statement, arms, axes and metrics.
+//! A person's own experiment: a TOML file with set-up SQL, a load or a statement, arms, axes and
+//! metrics.
 //!
 //! ```text
 //! file.rs      what the file may say, and what is refused before anything is started
@@ -8,8 +9,8 @@
 //! template.rs  what `lab new` writes
 //! ```
 //!
-//! Once read it is an experiment like any other. Its text is kept in `plan.json`, so that a folder can be resumed
-//! without the file.
+//! Once read it is an experiment like any other. Its text is kept in `plan.json`, so that a folder
+//! can be resumed without the file.
 
 mod cold;
 mod differing;

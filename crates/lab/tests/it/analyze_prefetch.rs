@@ -17,7 +17,8 @@ fn the_sample_is_as_large_however_far_it_asks_ahead() {
             assert!(blocks > 5.0 * sampled, "{blocks} blocks");
         }
     }
-    // The fetched server has no io_uring, and kernels may forbid it: then it is not run, and says why.
+    // The fetched server has no io_uring, and kernels may forbid it: then it is not run, and says
+    // why.
     for result in results
         .iter()
         .filter(|result| result.cell.arm == "18-io-uring")

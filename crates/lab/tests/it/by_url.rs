@@ -1,4 +1,5 @@
-//! Runs on a server that is there already: what is allowed leaves nothing behind, what is not is refused.
+//! Runs on a server that is there already: what is allowed leaves nothing behind, what is not is
+//! refused.
 
 use crate::common;
 

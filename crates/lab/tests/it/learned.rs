@@ -1,4 +1,5 @@
-//! A table is looked at without a server, the server makes a copy of its shape, and the copy is looked at: they are alike.
+//! A table is looked at without a server, the server makes a copy of its shape, and the copy is
+//! looked at: they are alike.
 
 use std::path::Path;
 use std::sync::Arc;

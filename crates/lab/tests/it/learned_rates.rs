@@ -1,4 +1,5 @@
-//! What a server wrote is counted in its WAL without it, to the row, and the time is that of its own commits.
+//! What a server wrote is counted in its WAL without it, to the row, and the time is that of its
+//! own commits.
 
 #![allow(clippy::cast_lossless, reason = "a test that panics has failed")]
 
@@ -82,8 +83,8 @@ fn rates(shape: &TableShape) -> &Rates {
     }
 }
 
-/// 40 + 100 + 1 + 5 rows come, the last five of a transaction that is rolled back; 30 of them get new versions on their pages
-/// and 20 elsewhere, 7 go.
+/// 40 + 100 + 1 + 5 rows come, the last five of a transaction that is rolled back; 30 of them get
+/// new versions on their pages and 20 elsewhere, 7 go.
 fn write(session: &mut Session) {
     for id in 1..=INSERTS {
         execute(session, &format!("INSERT INTO own VALUES ({id}, 'one')"));
@@ -164,8 +165,8 @@ fn counted_to_one(stop: StopMode) {
     assert_eq!((rates.micros, rates.table), (micros, table), "{own}");
     assert_eq!(rates.classes.inserted, TABLES + 4, "{own}");
     assert_eq!(rates.aborts, 1, "{own}");
-    // Each transaction between the marks and the last of them, but for the one that was rolled back; the insert that found its
-    // row there already wrote nothing.
+    // Each transaction between the marks and the last of them, but for the one that was rolled
+    // back; the insert that found its row there already wrote nothing.
     assert_eq!(rates.commits, INSERTS + 5 + TABLES + 2, "{own}");
     assert_eq!(rates.commits + rates.aborts, transactions, "{own}");
     assert_eq!(rates.notes, Vec::<String>::new());

@@ -110,7 +110,8 @@ fn errors_are_counted_and_leave_no_transaction_open(place: &Place) {
 }
 
 fn what_is_late_is_charged_for_its_wait(place: &Place) {
-    // Each round takes longer than the time until the next is due, so the later ones wait for the earlier ones.
+    // Each round takes longer than the time until the next is due, so the later ones wait for the
+    // earlier ones.
     let mut load = load("SELECT pg_sleep(0.1);", 1, 0);
     load.length = Length::Window(Duration::from_millis(900));
     load.pace = Pace::Open { rate: 60.0 };

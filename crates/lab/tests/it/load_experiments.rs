@@ -1,4 +1,5 @@
-//! The experiments that lean on load, at their smallest scale. Only what does not depend on speed is asserted.
+//! The experiments that lean on load, at their smallest scale. Only what does not depend on speed
+//! is asserted.
 
 use crate::common;
 
@@ -40,7 +41,8 @@ fn each_round_of_the_lock_takes_one_transaction_number() {
     for arm in ["15.5", "15.6"] {
         let run = done(&results, arm);
         let rounds = run.metrics["rounds"] + run.metrics["failed"];
-        // Rounds that ended just after the window took a number too, and so does an autovacuum that comes by.
+        // Rounds that ended just after the window took a number too, and so does an autovacuum that
+        // comes by.
         let xids = run.metrics["xids"];
         assert!(
             (rounds..=rounds + 108.0).contains(&xids),
@@ -144,8 +146,8 @@ fn a_cold_read_meets_every_page_whatever_the_method() {
     );
 }
 
-/// Half a gigabyte takes the disk and the backend so long that many looks fall into the read, and the worker's share of it
-/// many requests of 128 kB.
+/// Half a gigabyte takes the disk and the backend so long that many looks fall into the read, and
+/// the worker's share of it many requests of 128 kB.
 #[test]
 fn workers_have_requests_in_flight_and_take_processor_time() {
     let own = |value: &str| vec![value.to_owned()];

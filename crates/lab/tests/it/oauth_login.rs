@@ -14,7 +14,8 @@ fn the_right_person_is_let_in_and_nobody_else() {
     assert_eq!(let_in("broken-rules"), 1.0, "the reload kept the old rules");
 }
 
-/// Where Java and a Keycloak are: the device flow with its pages for login and consent, by us and by psql.
+/// Where Java and a Keycloak are: the device flow with its pages for login and consent, by us and
+/// by psql.
 #[test]
 fn keycloak_lets_the_right_person_in() {
     let own = |name: &str| name.to_owned();

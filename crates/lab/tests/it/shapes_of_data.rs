@@ -96,7 +96,8 @@ fn autovacuum_cuts_a_bulk_of_bloat_off_a_catalog_unless_it_is_told_not_to() {
     assert!(of("create-drop", "cut_bytes") > 5e6);
     assert_eq!(of("no-truncate", "cut_bytes"), 0.0);
     assert!(of("no-truncate", "kept_bytes") > 5e6 + of("create-drop", "kept_bytes"));
-    // A probe was under way or just over when the file became shorter, and it is one of those that the longest is of.
+    // A probe was under way or just over when the file became shorter, and it is one of those that
+    // the longest is of.
     assert!(of("create-drop", "cut_stall_ms") > 0.0);
     assert!(of("create-drop", "cut_stall_ms") <= of("create-drop", "stall_ms"));
     for result in &results {

@@ -1,4 +1,5 @@
-//! What goes on beside a run is told, and what a person's own file asks for before and in a run is done.
+//! What goes on beside a run is told, and what a person's own file asks for before and in a run is
+//! done.
 
 use crate::common;
 

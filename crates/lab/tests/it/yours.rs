@@ -1,4 +1,5 @@
-//! What a person brings: the shape of a table and statements of their own, which are part of the plan.
+//! What a person brings: the shape of a table and statements of their own, which are part of the
+//! plan.
 
 use crate::common;
 
@@ -21,7 +22,8 @@ fn column(name: &str, type_name: &str, bytes: [u64; 5], kept: f64) -> ColumnShap
     }
 }
 
-/// A table with names that experiments use themselves, and a value of 6 kB of which a third is noise.
+/// A table with names that experiments use themselves, and a value of 6 kB of which a third is
+/// noise.
 fn shape() -> TableShape {
     TableShape {
         schema: "pgclinic.lab-shape/1".into(),
@@ -67,7 +69,8 @@ fn in_a_folder(experiment: &dyn Experiment, plan: &Plan) -> Vec<RunResult> {
     carry_out(experiment, &folder, &options(None), stop, &mut Nobody).expect("results")
 }
 
-/// The shape of a table into which 900 rows came within three seconds, while 1,350 relations were created.
+/// The shape of a table into which 900 rows came within three seconds, while 1,350 relations were
+/// created.
 fn written() -> TableShape {
     let micros = 3_000_000;
     let inserted = |inserted| RowCounts {
@@ -154,7 +157,8 @@ fn a_shape_makes_the_rows_that_inserts_leave_behind() {
     let (_, results) = run("duplicate-inserts", yours, &arms);
     let point = [("collides", "second"), ("created-first", "primary")];
     let dead = |arm: &str| metric(&results, arm, &point, "dead_bytes");
-    // A row of the articles leaves 54 bytes; the long value of this shape lies in its TOAST table, its number and word do not.
+    // A row of the articles leaves 54 bytes; the long value of this shape lies in its TOAST table,
+    // its number and word do not.
     assert!(dead("insert") > 60_000.0, "{}", dead("insert"));
     assert!(metric(&results, "insert", &point, "growth_bytes") > 1e6);
     for arm in ["do-nothing", "look-first"] {
@@ -185,7 +189,8 @@ fn a_shape_makes_the_table_that_is_read_cold() {
         let point = [("read", read), ("io-concurrency", "16")];
         metric(&results, "worker", &point, "pages")
     };
-    // Rows of 6 kB, half of which lies in the TOAST table or is packed: far fewer pages than those of a kilobyte make.
+    // Rows of 6 kB, half of which lies in the TOAST table or is packed: far fewer pages than those
+    // of a kilobyte make.
     assert!(
         (10.0..2_000.0).contains(&pages("sequential")),
         "{results:?}"
@@ -284,7 +289,8 @@ fn relations_are_created_as_fast_as_in_the_cluster_that_was_learned_from() {
     let results = in_a_folder(tailored.as_ref(), &plan);
     let done = results.iter().find(|result| !result.cell.is_control);
     let metric = |name: &str| done.expect("a run").metrics[name];
-    // 450 relations a second are 50 cycles of nine; the last of 25 cycles is due after 24 fiftieths of a second.
+    // 450 relations a second are 50 cycles of nine; the last of 25 cycles is due after 24 fiftieths
+    // of a second.
     assert_eq!(metric("class_rows"), 9.0);
     assert!(
         metric("cycles_s") <= 50.0 * 25.0 / 24.0,
@@ -335,7 +341,8 @@ name = "tps"
     let results = in_a_folder(tailored.as_ref(), &plan);
     for result in &results {
         assert!(result.is_done(), "{}", result.outcome.words());
-        // 300 rounds a second fall due at random moments; a slow machine answers fewer, and none answers more.
+        // 300 rounds a second fall due at random moments; a slow machine answers fewer, and none
+        // answers more.
         let tps = result.metrics["tps"];
         assert!(tps > 0.0 && tps < 400.0, "{tps}");
     }

@@ -1,5 +1,5 @@
-//! Measuring a cluster whose server works: between the moment in which the files were listed and that in which they are read,
-//! something happens.
+//! Measuring a cluster whose server works: between the moment in which the files were listed and
+//! that in which they are read, something happens.
 
 use std::num::NonZeroUsize;
 use std::path::Path;
@@ -14,7 +14,8 @@ use pgclinic_source::DataDirectory;
 use pgclinic_spill::MemoryPlan;
 use pgclinic_testkit::{TempCopy, all_majors, copy_of, seed};
 
-/// Statements that run when the files of a database have been listed and none was read yet, once for each database.
+/// Statements that run when the files of a database have been listed and none was read yet, once
+/// for each database.
 struct Meanwhile {
     session: Mutex<Session>,
     statements: Mutex<Vec<&'static str>>,

@@ -1,8 +1,9 @@
 //! Rows out of pages that no longer name them: found by the structure of their headers and values.
 //!
-//! A page whose header is gone may still have its line pointers, and a row whose line pointer is gone still has a header
-//! that says how many columns follow, where they begin and which are null. A place is taken for a row only when all of
-//! that agrees with the table and every value can be read.
+//! A page whose header is gone may still have its line pointers, and a row whose line pointer is
+//! gone still has a header that says how many columns follow, where they begin and which are null.
+//! A place is taken for a row only when all of that agrees with the table and every value can be
+//! read.
 
 mod page_state;
 mod probe;
@@ -119,8 +120,8 @@ fn own_place(tuple: HeapTuple<'_>, block: BlockNo) -> Tid {
     }
 }
 
-/// Pruning leaves old copies of rows in the free space, always before the row itself: of rows that say the same of
-/// themselves the last one counts, and none that is known already.
+/// Pruning leaves old copies of rows in the free space, always before the row itself: of rows that
+/// say the same of themselves the last one counts, and none that is known already.
 fn without_copies<'p>(found: Vec<Found<'p>>, known: &[Found<'p>]) -> Vec<Found<'p>> {
     let same = |a: &Found<'_>, b: &Found<'_>| {
         let key = |found: &Found<'_>| (found.tuple.t_xmin(), found.tuple.t_ctid());

@@ -32,8 +32,8 @@ impl PageState {
     }
 }
 
-/// What a line pointer names begins as a row does: its values begin behind its header, or no field of the header can be
-/// right. Values are not looked at.
+/// What a line pointer names begins as a row does: its values begin behind its header, or no field
+/// of the header can be right. Values are not looked at.
 #[inline]
 pub(crate) fn is_row(tuple: HeapTuple<'_>, layouts: &[ColumnLayout]) -> bool {
     let hoff = usize::from(tuple.t_hoff());

@@ -1,4 +1,5 @@
-//! A page whose content was moved by some bytes: a write that began at the wrong place, or a copy that lost or gained bytes before it.
+//! A page whose content was moved by some bytes: a write that began at the wrong place, or a copy
+//! that lost or gained bytes before it.
 //!
 //! ```text
 //! as it was   header 24 · line pointers … rows
@@ -6,7 +7,8 @@
 //!             header's end · line pointers … rows · garbage n                               moved down by n, the first n are gone
 //! ```
 //!
-//! The word with the page's size and layout version stands 18 bytes behind the beginning of its header, wherever that is.
+//! The word with the page's size and layout version stands 18 bytes behind the beginning of its
+//! header, wherever that is.
 
 use pgclinic_format::{BlockNo, Page};
 
@@ -14,13 +16,14 @@ use super::{Probe, derived_pointers, named};
 
 /// Where a header has the page's size and layout version.
 const SIZE_AND_VERSION_AT: usize = 18;
-/// The only layout version there is; it stands in the low byte of the size, which is a multiple of 256.
+/// The only layout version there is; it stands in the low byte of the size, which is a multiple of
+/// 256.
 const LAYOUT_VERSION: usize = 4;
 /// Places that are tried: the word is rare.
 const CANDIDATES_MAX: usize = 32;
 
-/// The bytes of the page where they stood before they were moved, and by how many bytes that was; nothing where no place has more
-/// line pointers that name rows than the page has as it lies there.
+/// The bytes of the page where they stood before they were moved, and by how many bytes that was;
+/// nothing where no place has more line pointers that name rows than the page has as it lies there.
 pub(crate) fn realigned(
     page: Page<'_>,
     block: BlockNo,

@@ -8,7 +8,8 @@ use pgclinic_format::{LinePointer, LpFlags, Page};
 /// More rows than any page holds, times the dead line pointers that may stand between them.
 const POINTERS_MAX: usize = 2048;
 
-/// The line pointers of a page whose header does not tell how many there are: as far as they make sense.
+/// The line pointers of a page whose header does not tell how many there are: as far as they make
+/// sense.
 pub(crate) fn derived_pointers(page: Page<'_>) -> Vec<(u16, LinePointer)> {
     let array = page.bytes().get(HEADER_BYTES..).unwrap_or_default();
     let (words, _) = array.as_chunks::<{ LinePointer::SIZE }>();
@@ -46,7 +47,8 @@ fn makes_sense(pointer: LinePointer, page: Page<'_>, behind_array: usize) -> boo
     }
 }
 
-/// Every byte between `pd_upper` and the special space belongs to an item, as on every page that a server left.
+/// Every byte between `pd_upper` and the special space belongs to an item, as on every page that a
+/// server left.
 #[inline]
 pub(crate) fn is_covered(page: Page<'_>, item_bytes: usize) -> bool {
     let rows = usize::from(page.pd_special()).saturating_sub(usize::from(page.pd_upper()));

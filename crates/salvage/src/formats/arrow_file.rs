@@ -1,4 +1,5 @@
-//! The Arrow IPC file format (Feather, version 2): batches of columns, not compressed. Their kinds are those of Parquet.
+//! The Arrow IPC file format (Feather, version 2): batches of columns, not compressed. Their kinds
+//! are those of Parquet.
 
 use pgclinic_columnar::Layout;
 

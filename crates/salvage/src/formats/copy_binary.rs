@@ -1,4 +1,5 @@
-//! `COPY … TO … (FORMAT binary)`. Truth: `CopyOneRowTo` in `src/backend/commands/copyto.c`, and the types' send functions.
+//! `COPY … TO … (FORMAT binary)`. Truth: `CopyOneRowTo` in `src/backend/commands/copyto.c`, and the
+//! types' send functions.
 //!
 //! ```text
 //! PGCOPY \n 0xFF \r \n 0x00   flags i32   length of what else stands in the head i32

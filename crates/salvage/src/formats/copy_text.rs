@@ -52,8 +52,8 @@ fn value(row: &Row<'_>, column: usize, texts: &mut Texts, out: &mut Vec<u8>) {
     }
 }
 
-/// A row without these columns' values, which come by themselves: what stands before the first of them, between them, and
-/// behind the last.
+/// A row without these columns' values, which come by themselves: what stands before the first of
+/// them, between them, and behind the last.
 pub(crate) fn around(row: &Row<'_>, columns: &[usize], texts: &mut Texts) -> Vec<Vec<u8>> {
     let mut parts = Vec::new();
     let mut open = Vec::new();

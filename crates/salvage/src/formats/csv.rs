@@ -1,4 +1,5 @@
-//! `COPY … TO … (FORMAT csv, HEADER)`. Truth: `CopyAttributeOutCSV` in `src/backend/commands/copyto.c`.
+//! `COPY … TO … (FORMAT csv, HEADER)`. Truth: `CopyAttributeOutCSV` in
+//! `src/backend/commands/copyto.c`.
 
 use pgclinic_format::datum::Printed;
 
@@ -54,7 +55,8 @@ pub(crate) fn header<'n>(names: impl ExactSizeIterator<Item = &'n str>, out: &mu
     out.push(b'\n');
 }
 
-/// A text, between quotes where it needs them: the empty one would be null, and `\.` alone on a line an end.
+/// A text, between quotes where it needs them: the empty one would be null, and `\.` alone on a
+/// line an end.
 pub(crate) fn field(text: &[u8], is_alone: bool, out: &mut Vec<u8>) {
     let special = |byte: &u8| matches!(byte, b',' | b'"' | b'\n' | b'\r');
     let quoted = text.is_empty() || (is_alone && text == b"\\.") || text.iter().any(special);

@@ -1,7 +1,7 @@
 //! One JSON object a line, with the columns' names as keys.
 //!
-//! Numbers, booleans, `json` and `jsonb` stand as what they are; `NaN` and the infinities, which JSON does not have, and
-//! all other values are strings with the text that `COPY` writes.
+//! Numbers, booleans, `json` and `jsonb` stand as what they are; `NaN` and the infinities, which
+//! JSON does not have, and all other values are strings with the text that `COPY` writes.
 
 use pgclinic_format::datum::{Printed, TypeInfo, TypeKind};
 

@@ -18,13 +18,13 @@ pub trait Form: Sync {
     fn row(&self, table: &Table, row: &Row<'_>, texts: &mut Texts, out: &mut Vec<u8>);
     /// What stands behind the last row.
     fn tail(&self, out: &mut Vec<u8>);
-    /// Rows do not stand in the file as they come, but are gathered into columns of this layout: `row` gives cells, and there is
-    /// neither head nor tail.
+    /// Rows do not stand in the file as they come, but are gathered into columns of this layout:
+    /// `row` gives cells, and there is neither head nor tail.
     fn layout(&self) -> Option<Layout> {
         None
     }
-    /// How a row is written whose values are text already; none for a form that the server writes itself, or that takes
-    /// values as they are stored.
+    /// How a row is written whose values are text already; none for a form that the server writes
+    /// itself, or that takes values as they are stored.
     fn text_writer(&self) -> Option<RowOfTexts> {
         None
     }

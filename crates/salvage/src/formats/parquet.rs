@@ -1,4 +1,5 @@
-//! Apache Parquet: columns in row groups, compressed with Snappy. What stands in them for which type: `docs/guide/columns.md`.
+//! Apache Parquet: columns in row groups, compressed with Snappy. What stands in them for which
+//! type: `docs/guide/columns.md`.
 
 use pgclinic_columnar::Layout;
 

@@ -68,7 +68,8 @@ impl<'a> Files<'a> {
         let words = |error: &dyn std::fmt::Display| error.to_string();
         let session = careful_session(self.target, self.connect, RESTART, |_| Ok(()));
         let mut session = session.map_err(|error| words(&error))?;
-        // What the server knows and its files do not is written now, where the role may ask for that.
+        // What the server knows and its files do not is written now, where the role may ask for
+        // that.
         if let Err(error) = session.execute("CHECKPOINT") {
             let _first = self.stale.set(words(&error));
         }

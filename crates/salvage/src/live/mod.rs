@@ -1,4 +1,5 @@
-//! The rows out of a server that runs and is hurt: table by table over SQL, and past what it refuses by our own reader.
+//! The rows out of a server that runs and is hurt: table by table over SQL, and past what it
+//! refuses by our own reader.
 //!
 //! ```text
 //! the table as a whole ─► ranges of blocks, halved ─► one block ─► row by ctid
@@ -6,8 +7,9 @@
 //!                                    └─ nobody may read the files ─► row by ctid, value by value
 //! ```
 //!
-//! `ignore_checksum_failure` and `zero_damaged_pages` are never used, and are switched off where somebody left them on: what
-//! one session reads under them stays in shared buffers for all others, and can be written back with a right checksum.
+//! `ignore_checksum_failure` and `zero_damaged_pages` are never used, and are switched off where
+//! somebody left them on: what one session reads under them stays in shared buffers for all others,
+//! and can be written back with a right checksum.
 
 mod files;
 mod objects;
@@ -193,8 +195,8 @@ fn connect_options(text: &TextStyle) -> ConnectOptions {
     }
 }
 
-/// A session that reads pages as they are, whatever somebody has set for the server, the database or the role; a server
-/// that is starting again is waited for. `prepare` is done in it.
+/// A session that reads pages as they are, whatever somebody has set for the server, the database
+/// or the role; a server that is starting again is waited for. `prepare` is done in it.
 fn careful_session(
     target: &Target,
     connect: &ConnectOptions,
@@ -431,7 +433,8 @@ impl<'a> Live<'a> {
         Ok(account)
     }
 
-    /// Reads a table to its end, also past what the server refuses and when it goes down meanwhile; false where it was given up.
+    /// Reads a table to its end, also past what the server refuses and when it goes down meanwhile;
+    /// false where it was given up.
     fn read_rows(
         &self,
         table: &LiveTable,
@@ -458,7 +461,8 @@ impl<'a> Live<'a> {
         Ok(is_whole && !is_cut)
     }
 
-    /// Does a part of the work on a table, and goes on with it when the server is there again; false where it is given up.
+    /// Does a part of the work on a table, and goes on with it when the server is there again;
+    /// false where it is given up.
     fn tries(
         &self,
         work: &mut TableFile,
@@ -509,7 +513,8 @@ impl<'a> Live<'a> {
         }
     }
 
-    /// What of the blocks that the server refuses our own reader finds; why it cannot look at them, otherwise.
+    /// What of the blocks that the server refuses our own reader finds; why it cannot look at them,
+    /// otherwise.
     fn refused_blocks(
         &self,
         table: &LiveTable,

@@ -1,5 +1,5 @@
-//! The large objects of a running server: the pages of `pg_largeobject` are read as the rows of any table are, range by range
-//! where the server refuses some of them, and put together here.
+//! The large objects of a running server: the pages of `pg_largeobject` are read as the rows of any
+//! table are, range by range where the server refuses some of them, and put together here.
 
 use std::fs::File;
 use std::io::{self, BufReader, Read};
@@ -85,7 +85,8 @@ pub(super) fn salvage<'a>(
     write(objects, database, live.options, &live.folder, &name).map(Some)
 }
 
-/// Brings the rows of one relation into a file that never gets its name, and from there to the objects; what the server refused.
+/// Brings the rows of one relation into a file that never gets its name, and from there to the
+/// objects; what the server refused.
 fn gather<'a>(
     live: &Live<'a>,
     relation: &LiveTable,
@@ -125,7 +126,8 @@ fn gather<'a>(
 /// Takes the values of a row.
 type EachRow<'e> = &'e mut dyn FnMut(&[Option<Vec<u8>>]) -> Result<(), SalvageError>;
 
-/// The rows of a file of `COPY (FORMAT binary)` without head and end. Stops at the first error of the caller's.
+/// The rows of a file of `COPY (FORMAT binary)` without head and end. Stops at the first error of
+/// the caller's.
 fn each_row(rows: File, each: EachRow<'_>) -> io::Result<Result<(), SalvageError>> {
     let mut rows = BufReader::with_capacity(1 << 20, rows);
     let mut fields = Vec::new();

@@ -9,7 +9,8 @@
 use crate::formats::{Form, RowOfTexts};
 use crate::shape::Table;
 
-/// Head of `COPY (FORMAT binary)`: the signature, flags, and the length of an extension that no server writes.
+/// Head of `COPY (FORMAT binary)`: the signature, flags, and the length of an extension that no
+/// server writes.
 const BINARY_HEAD: usize = 19;
 /// A count of columns that ends it.
 const BINARY_TAIL: usize = 2;
@@ -105,7 +106,8 @@ impl<'t> Answer<'t> {
     }
 }
 
-/// The values of a line of `COPY` text. Truth: `CopyAttributeOutText` in `src/backend/commands/copyto.c`.
+/// The values of a line of `COPY` text. Truth: `CopyAttributeOutText` in
+/// `src/backend/commands/copyto.c`.
 fn texts(line: &[u8], columns: usize) -> Vec<Option<Vec<u8>>> {
     let fields = line.split(|byte| *byte == b'\t').take(columns);
     fields

@@ -1,4 +1,5 @@
-//! The values of the sequences of a running server. They are no part of a snapshot: each is what it is when it is asked.
+//! The values of the sequences of a running server. They are no part of a snapshot: each is what it
+//! is when it is asked.
 
 use std::cell::OnceCell;
 

@@ -1,8 +1,8 @@
-//! The files of a running server, read through it: `pg_read_binary_file`, `pg_ls_dir`, `pg_stat_file`
-//! (`src/backend/utils/adt/genfile.c`).
+//! The files of a running server, read through it: `pg_read_binary_file`, `pg_ls_dir`,
+//! `pg_stat_file` (`src/backend/utils/adt/genfile.c`).
 //!
-//! These read the files and not shared buffers, so that a page which the server refuses comes as it lies on disk, and nothing is
-//! left in the server's memory.
+//! These read the files and not shared buffers, so that a page which the server refuses comes as it
+//! lies on disk, and nothing is left in the server's memory.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -15,9 +15,11 @@ use super::{RESTART, careful_session};
 
 /// Bytes of one question: they travel as text of twice the length.
 const READ_BYTES: usize = 4 << 20;
-/// From here on a system may refuse to seek (`s_maxbytes` of its file system), so that the length is asked for first.
+/// From here on a system may refuse to seek (`s_maxbytes` of its file system), so that the length
+/// is asked for first.
 const FAR: u64 = 1 << 40;
-/// What a role must be allowed to execute; with these a path in the data directory can be read by any role.
+/// What a role must be allowed to execute; with these a path in the data directory can be read by
+/// any role.
 const FUNCTIONS: [&str; 3] = [
     "pg_catalog.pg_read_binary_file(text,bigint,bigint)",
     "pg_catalog.pg_ls_dir(text)",
@@ -40,7 +42,8 @@ struct Line {
 }
 
 impl ServerSource {
-    /// The session's role must be allowed to read files of the server; [`ServerSource::missing_rights`] tells.
+    /// The session's role must be allowed to read files of the server;
+    /// [`ServerSource::missing_rights`] tells.
     pub fn new(session: Session, target: &Target, connect: &ConnectOptions) -> Self {
         ServerSource {
             spec: SourceSpec::Server {
@@ -55,7 +58,8 @@ impl ServerSource {
         }
     }
 
-    /// The functions, with the types of their arguments, that the session's role would need to be allowed to execute.
+    /// The functions, with the types of their arguments, that the session's role would need to be
+    /// allowed to execute.
     pub fn missing_rights(session: &mut Session) -> std::result::Result<Vec<String>, SqlError> {
         let asked: Vec<String> = FUNCTIONS.iter().map(|name| literal(name)).collect();
         let sql = format!(
@@ -100,7 +104,8 @@ impl ServerSource {
         let kind = match message.map_or("", |message| message.sqlstate.as_str()) {
             "58P01" => SourceErrorKind::NotFound,
             "42501" => SourceErrorKind::Denied,
-            // A folder where a file was asked for, a file in place of a folder, or a file on the way to it.
+            // A folder where a file was asked for, a file in place of a folder, or a file on the
+            // way to it.
             "42809" => match self.answer(path, &stat(path)) {
                 Ok(Ok(_)) => SourceErrorKind::NotRegular,
                 _ => SourceErrorKind::NotFound,

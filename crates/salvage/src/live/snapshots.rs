@@ -1,8 +1,8 @@
 //! One snapshot for all sessions, so that tables which are read side by side fit together.
 //!
-//! A session of its own holds the snapshot (`pg_export_snapshot`), all others begin their transactions with it. When the server
-//! goes down the snapshot is gone with it: the next session that begins takes a new one, and each table knows from which its rows
-//! came.
+//! A session of its own holds the snapshot (`pg_export_snapshot`), all others begin their
+//! transactions with it. When the server goes down the snapshot is gone with it: the next session
+//! that begins takes a new one, and each table knows from which its rows came.
 
 use std::cell::Cell;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -113,7 +113,8 @@ impl Held {
         begun
     }
 
-    /// Takes a new snapshot. A server that refuses is no error: its tables are then read each for itself.
+    /// Takes a new snapshot. A server that refuses is no error: its tables are then read each for
+    /// itself.
     fn take(&mut self, target: &Target, connect: &ConnectOptions) -> Result<(), SqlError> {
         self.session = None;
         let mut session = careful_session(target, connect, Duration::ZERO, |_| Ok(()))?;
@@ -142,7 +143,8 @@ impl Held {
     }
 }
 
-/// A session in a transaction that sees the snapshot. What the server refuses ends a transaction: another one is begun.
+/// A session in a transaction that sees the snapshot. What the server refuses ends a transaction:
+/// another one is begun.
 pub(super) struct Reader<'a> {
     session: Session,
     snapshots: &'a Snapshots<'a>,

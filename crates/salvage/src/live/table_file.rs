@@ -1,6 +1,6 @@
-//! One table of a running server on its way into a file: as a whole, else by ranges of blocks, else row by row. A block of which
-//! the server refuses a row is handed to our own reader as one that it refuses whole; only where that cannot look at the files,
-//! its rows come value by value.
+//! One table of a running server on its way into a file: as a whole, else by ranges of blocks, else
+//! row by row. A block of which the server refuses a row is handed to our own reader as one that it
+//! refuses whole; only where that cannot look at the files, its rows come value by value.
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -13,8 +13,8 @@ use super::snapshots::Reader;
 use super::tables::{LiveTable, RangeWay};
 use crate::salvage::{PartFile, SalvageError};
 
-/// Blocks that are asked for at once after the table as a whole failed: many where the server scans, few where each row is
-/// named.
+/// Blocks that are asked for at once after the table as a whole failed: many where the server
+/// scans, few where each row is named.
 const SCAN_BLOCKS: u32 = 1024;
 const EACH_BLOCKS: u32 = 32;
 
@@ -138,8 +138,8 @@ impl TableFile {
         Ok(())
     }
 
-    /// The server counts no page of the table and does not give it all the same: its file is gone. A table without pages has no range
-    /// of blocks that could be asked for by itself.
+    /// The server counts no page of the table and does not give it all the same: its file is gone.
+    /// A table without pages has no range of blocks that could be asked for by itself.
     fn lose_without_pages(&mut self, table: &LiveTable) {
         let (words, state) = &self.last_refusal;
         if table.blocks > 0 || words.is_empty() {
@@ -154,7 +154,8 @@ impl TableFile {
         self.account.pages.unread += 1;
     }
 
-    /// Asks for the blocks that the server does not give whole row by row, and value by value: nobody can look at its files.
+    /// Asks for the blocks that the server does not give whole row by row, and value by value:
+    /// nobody can look at its files.
     pub(super) fn rest(&mut self, session: &mut Reader<'_>, table: &LiveTable) -> Result<(), Stop> {
         if self.refused_whole.is_some() {
             return Ok(());
@@ -215,7 +216,8 @@ impl TableFile {
         self.account.places_omitted += omitted as u64;
     }
 
-    /// All rows of a block, at once or one by one; false, with some of them in the file, where the server refuses one.
+    /// All rows of a block, at once or one by one; false, with some of them in the file, where the
+    /// server refuses one.
     fn block(
         &mut self,
         session: &mut Reader<'_>,
@@ -237,7 +239,8 @@ impl TableFile {
         Ok(true)
     }
 
-    /// Each row of a block with the values that the server gives; false where it does not say which rows there are.
+    /// Each row of a block with the values that the server gives; false where it does not say which
+    /// rows there are.
     fn each_row(
         &mut self,
         session: &mut Reader<'_>,
@@ -367,7 +370,8 @@ impl TableFile {
         self.file.back_to(mark.bytes).map_err(Stop::Failed)
     }
 
-    /// Adds the rows of a query to the file; all of them, or none and what the server said is in the log.
+    /// Adds the rows of a query to the file; all of them, or none and what the server said is in
+    /// the log.
     fn copy(
         &mut self,
         session: &mut Reader<'_>,

@@ -120,7 +120,8 @@ fn domains(reader: &mut Reader<'_>) -> HashMap<Oid, Oid> {
     numbers.collect()
 }
 
-/// What a form must know of a type whose values are text: whether they are numbers, booleans or JSON.
+/// What a form must know of a type whose values are text: whether they are numbers, booleans or
+/// JSON.
 fn type_info(oid: Oid, domains: &HashMap<Oid, Oid>) -> Arc<TypeInfo> {
     let text = || builtin(25).expect("text is built in");
     let mut base = oid;

@@ -48,8 +48,8 @@ pub(super) fn says_elsewhere(page: Page<'_>, block: BlockNo) -> Option<(u64, Str
     (elsewhere > here).then(|| (elsewhere, why()))
 }
 
-/// The page that a row says it stands on. A row without `xmax` points to itself; where freezing took
-/// an `xmax` away, to a version that was rolled back.
+/// The page that a row says it stands on. A row without `xmax` points to itself; where freezing
+/// took an `xmax` away, to a version that was rolled back.
 fn own_block(tuple: HeapTuple<'_>) -> Option<BlockNo> {
     let own = tuple.t_ctid();
     let is_settled = tuple.t_xmax() != Xid::INVALID || tuple.xmin_is_frozen();

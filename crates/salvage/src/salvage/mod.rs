@@ -86,8 +86,8 @@ use ordered_files::{LineDestination, OrderedFiles, OutputFile, SuspectFile};
 use row_sink::RowSink;
 use witnesses::Witnesses;
 
-/// Writes the rows of a cluster, also of a running server's. `elapsed_s` is left at 0: the clock is the
-/// caller's, who writes the account of a directory and then calls [`end_of_work`].
+/// Writes the rows of a cluster, also of a running server's. `elapsed_s` is left at 0: the clock is
+/// the caller's, who writes the account of a directory and then calls [`end_of_work`].
 pub fn salvage(
     cluster: &Cluster,
     options: &SalvageOptions,

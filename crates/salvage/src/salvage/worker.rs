@@ -342,7 +342,9 @@ impl<'c> Worker<'c> {
                 verdict => verdict,
             };
             carved += u64::from(verdict == Verdict::Carved);
-            self.print_row(tuple, (place, verdict), [None; 3], printing);
+            let is_told = verdict == Verdict::Carved;
+            let doubt = words_of(Verdict::Carved).filter(|_| !is_told);
+            self.print_row(tuple, (place, verdict), [doubt, None, None], printing);
         }
         carved
     }

@@ -1,7 +1,8 @@
 //! Values as cells of a file of columns.
 //!
-//! What of a type stands there is told in `docs/guide/columns.md`. A column has one kind, so that a single value that has no
-//! place in it makes the whole column one of texts: that is a [`Refusal`], and the table is written once more.
+//! What of a type stands there is told in `docs/guide/columns.md`. A column has one kind, so that a
+//! single value that has no place in it makes the whole column one of texts: that is a [`Refusal`],
+//! and the table is written once more.
 
 use std::sync::Arc;
 
@@ -59,7 +60,8 @@ enum EncodeError {
     Fault(FaultKind),
 }
 
-/// The columns of a file. A table without any has rows all the same: they are nulls of a column without a name.
+/// The columns of a file. A table without any has rows all the same: they are nulls of a column
+/// without a name.
 pub(crate) fn fields_of(columns: &[Column], charset: Charset) -> Vec<Field> {
     if columns.is_empty() {
         return vec![Field {
@@ -172,7 +174,8 @@ fn scalar(oid: u32, typmod: i32) -> Option<Kind> {
     })
 }
 
-/// `numeric(precision, scale)`, where 16 bytes hold it. Truth: `make_numeric_typmod` in `numeric.c`.
+/// `numeric(precision, scale)`, where 16 bytes hold it. Truth: `make_numeric_typmod` in
+/// `numeric.c`.
 fn decimal(typmod: i32) -> Option<Kind> {
     let bound = typmod.checked_sub(4).filter(|bound| *bound >= 0)?;
     let precision = u8::try_from(bound >> 16 & 0xFFFF).ok()?;
@@ -314,7 +317,8 @@ const fn as_text(why: &'static str) -> EncodeError {
     EncodeError::Refused(ColumnEncoding::Text, why)
 }
 
-/// A value of fixed width, or `bytea`. Of a damaged row, or where the type was guessed, it may have any length.
+/// A value of fixed width, or `bytea`. Of a damaged row, or where the type was guessed, it may have
+/// any length.
 fn stored(kind: &Kind, value: &[u8], out: &mut Vec<u8>) -> Result<(), EncodeError> {
     if kind.width().is_some_and(|width| width != value.len()) {
         return Err(SHAPE);
@@ -381,7 +385,8 @@ fn element(kind: &Kind, sent: &[u8], out: &mut Vec<u8>) -> Result<(), EncodeErro
     }
 }
 
-/// The elements of an array of one dimension that begins at 1. Truth: `array_send` in `arrayfuncs.c`.
+/// The elements of an array of one dimension that begins at 1. Truth: `array_send` in
+/// `arrayfuncs.c`.
 ///
 /// ```text
 /// dimensions i32   has nulls i32   type of elements u32   of each dimension: length i32, first index i32

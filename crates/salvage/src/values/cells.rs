@@ -147,7 +147,8 @@ pub struct Row<'a> {
 }
 
 impl<'a> Row<'a> {
-    /// The value of a written column: a fixed one whole, a varlena's payload. `None` is null, or lost.
+    /// The value of a written column: a fixed one whole, a varlena's payload. `None` is null, or
+    /// lost.
     #[inline]
     pub fn value(&self, column: usize) -> Option<&'a [u8]> {
         match self.cells.slots.get(column)? {
@@ -303,7 +304,8 @@ impl RowValues {
         &self.faults
     }
 
-    /// Values out of line that are larger than memory allows, by column: they are still where they were.
+    /// Values out of line that are larger than memory allows, by column: they are still where they
+    /// were.
     pub(crate) fn too_large(&self) -> &[(usize, ToastPointer)] {
         &self.too_large
     }

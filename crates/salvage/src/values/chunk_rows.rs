@@ -7,8 +7,9 @@ use pgclinic_format::{BlockNo, HeapTuple, LpFlags, Page, Varlena, varlena};
 use crate::carve::{self, PageState, Probe};
 use crate::visible::Verdict;
 
-/// The rows of a page of a TOAST relation, dead or not, from line pointer `first` on. Those of a page that does not name
-/// them all are found by their structure, and are numbered in the order in which they stand.
+/// The rows of a page of a TOAST relation, dead or not, from line pointer `first` on. Those of a
+/// page that does not name them all are found by their structure, and are numbered in the order in
+/// which they stand.
 pub(crate) fn chunk_rows<'p>(
     page: Page<'p>,
     block: BlockNo,
@@ -47,7 +48,8 @@ fn item_bytes(page: Page<'_>) -> usize {
     lengths.map(|len| len.next_multiple_of(8)).sum()
 }
 
-/// How probably a chunk belongs to a value that is wanted, 0 for one that counts; the index prefers lower ranks.
+/// How probably a chunk belongs to a value that is wanted, 0 for one that counts; the index prefers
+/// lower ranks.
 pub(crate) fn rank(verdict: Verdict) -> u8 {
     match verdict {
         Verdict::Live => 0,

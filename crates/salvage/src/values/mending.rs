@@ -18,7 +18,8 @@ pub(crate) fn is_sound(tuple: HeapTuple<'_>, layouts: &[ColumnLayout]) -> bool {
         && usize::from(tuple.attribute_count()) <= layouts.len()
 }
 
-/// The row with its header put right, where one change of it lets all columns end where the row does; and which change.
+/// The row with its header put right, where one change of it lets all columns end where the row
+/// does; and which change.
 pub(crate) fn mended(
     tuple: HeapTuple<'_>,
     layouts: &[ColumnLayout],
@@ -67,7 +68,8 @@ fn ends_with_row(tuple: HeapTuple<'_>, layouts: &[ColumnLayout]) -> bool {
     walk.by_ref().all(|attribute| attribute.is_ok()) && walk.end() == tuple.bytes().len()
 }
 
-/// Where the columns behind one of unknown length stand: the only way in which they fill the row to its end.
+/// Where the columns behind one of unknown length stand: the only way in which they fill the row to
+/// its end.
 pub(crate) fn behind(
     tuple: HeapTuple<'_>,
     layouts: &[ColumnLayout],

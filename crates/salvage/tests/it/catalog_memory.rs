@@ -1,4 +1,5 @@
-//! The schema of a database whose function bodies and views are larger than memory is the same as with all the memory there is.
+//! The schema of a database whose function bodies and views are larger than memory is the same as
+//! with all the memory there is.
 
 use std::path::Path;
 
@@ -9,7 +10,8 @@ use pgclinic_testkit::{TempCopy, copy_of, seed, server};
 
 use crate::common::{options, salvaged, session};
 
-/// Bodies of 1.3 MiB that do not compress, bodies that do, tags within a body, views, and a comment that is longer than a value may be.
+/// Bodies of 1.3 MiB that do not compress, bodies that do, tags within a body, views, and a comment
+/// that is longer than a value may be.
 const CATALOG: &str = r"
 DO $do$
 DECLARE hex text;

@@ -1,4 +1,5 @@
-//! What was saved is held to the keys of its tables: rows that a key should have kept out, and rows whose parents are lost.
+//! What was saved is held to the keys of its tables: rows that a key should have kept out, and rows
+//! whose parents are lost.
 
 use pgclinic_cluster::Cluster;
 use pgclinic_model::document::{CheckAccount, CountAccount, Outcome, SalvageReport};
@@ -114,7 +115,8 @@ fn whole_tables_hold_their_keys_and_hurt_ones_do_not() {
     assert_eq!(check(&account, "child_word_key").broken, 0);
     let parent = counted(&account, "parent");
     assert_eq!(parent.nowhere, lost);
-    // The page that is there twice may hold a row more or less than the one in whose place it stands.
+    // The page that is there twice may hold a row more or less than the one in whose place it
+    // stands.
     let missing = parent.missing();
     assert!(missing > 0 && missing.abs_diff(lost) < 5, "{parent:?}");
     assert!(counted(&account, "child").holds());
@@ -129,7 +131,8 @@ const QUIET: [&str; 5] = [
     "BEGIN; INSERT INTO quiet SELECT n, '' FROM generate_series(3001, 3100) n; ROLLBACK",
 ];
 
-/// Rows of a page that became zeros without a trace in the visibility map: nothing but the index knows of them.
+/// Rows of a page that became zeros without a trace in the visibility map: nothing but the index
+/// knows of them.
 #[test]
 fn an_index_tells_of_rows_that_nothing_else_tells_of() {
     let copy = copy_of(&seed(&server(15), Checksums::On));

@@ -72,7 +72,8 @@ fn generated_and_dropped_columns_are_written_on_request() {
     );
 }
 
-/// A server computes generated columns by itself; what has no place there is refused before anything is done.
+/// A server computes generated columns by itself; what has no place there is refused before
+/// anything is done.
 #[test]
 fn a_server_gets_the_columns_that_it_takes() {
     let (copy, mut running) = shop();

@@ -1,4 +1,5 @@
-//! A server killed in the middle of its work: what it had committed is salvaged from the write-ahead log.
+//! A server killed in the middle of its work: what it had committed is salvaged from the
+//! write-ahead log.
 
 use pgclinic_model::document::Outcome;
 
@@ -101,8 +102,8 @@ fn of_18() {
     committed_rows_survive(18, 3000);
 }
 
-/// A page that was hit after the server wrote it: changes that need it as it was cannot be applied, and are counted for its
-/// table and no other.
+/// A page that was hit after the server wrote it: changes that need it as it was cannot be applied,
+/// and are counted for its table and no other.
 #[test]
 fn changes_to_a_page_that_is_lost_are_counted_for_its_table() {
     let copy = copy_of(&seed(&server(15), Checksums::On));

@@ -1,4 +1,5 @@
-//! Databases that are not in UTF-8: names, labels and the schema are what the server calls them, as values are.
+//! Databases that are not in UTF-8: names, labels and the schema are what the server calls them, as
+//! values are.
 
 use pgclinic_model::Glob;
 use pgclinic_model::document::{Outcome, SalvageReport};
@@ -205,7 +206,8 @@ fn the_schema_and_the_rows_go_into_a_server() {
     }
 }
 
-/// A database that says nothing of its encoding: what is UTF-8 is that, and other bytes are marked and told, or kept.
+/// A database that says nothing of its encoding: what is UTF-8 is that, and other bytes are marked
+/// and told, or kept.
 #[test]
 fn bytes_of_no_encoding_are_told_or_kept() {
     const TABLES: &str = "CREATE TYPE public.\"söng\" AS ENUM ('tön'); CREATE TABLE public.\"täble\" (\"cölumn\" public.\"söng\")";

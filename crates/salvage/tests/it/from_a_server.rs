@@ -15,7 +15,8 @@ use pgclinic_salvage::salvage_live;
 use pgclinic_servers::{Checksums, Server, Session, StopMode, Target};
 use pgclinic_testkit::{Quiet, TempCopy, copy_of, seed, server};
 
-/// Kills a backend when the first table is done, once: the postmaster then ends all others and starts again.
+/// Kills a backend when the first table is done, once: the postmaster then ends all others and
+/// starts again.
 struct Accident<'a> {
     server: &'a Server,
     victim: Mutex<Option<Session>>,
@@ -119,7 +120,8 @@ fn of_15() {
     refused_pages_are_read_from_the_files(15);
 }
 
-/// Long values behind a page of which nothing but the checksum is wrong: the server gives none of them, and all are there.
+/// Long values behind a page of which nothing but the checksum is wrong: the server gives none of
+/// them, and all are there.
 #[test]
 fn long_values_behind_a_wrong_checksum_are_whole() {
     let copy = copy_of(&seed(&server(15), Checksums::On));
@@ -146,7 +148,8 @@ fn long_values_behind_a_wrong_checksum_are_whole() {
     );
 }
 
-/// Types that print their values as other types do: each value of the one is an error, each of the other ends its backend.
+/// Types that print their values as other types do: each value of the one is an error, each of the
+/// other ends its backend.
 const HURTING: &str = "\
 CREATE TYPE sore; \
 CREATE FUNCTION sore_in(cstring) RETURNS sore LANGUAGE internal IMMUTABLE STRICT AS 'int4in'; \
@@ -161,8 +164,8 @@ INSERT INTO public.hurting SELECT i, CASE i WHEN 50 THEN '7'::sore END, CASE i W
   FROM generate_series(1, 100) i; \
 CREATE ROLE visitor LOGIN; GRANT USAGE ON SCHEMA public TO visitor; GRANT SELECT ON public.hurting TO visitor";
 
-/// Behind a row that the server refuses stands one that ends its backend. Who may read the files has all rows; who may not has all
-/// but the last one. Nobody has a row twice.
+/// Behind a row that the server refuses stands one that ends its backend. Who may read the files
+/// has all rows; who may not has all but the last one. Nobody has a row twice.
 #[test]
 fn no_row_comes_twice_where_one_ends_its_backend() {
     let copy = copy_of(&seed(&server(15), Checksums::On));

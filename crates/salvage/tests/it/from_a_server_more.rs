@@ -1,4 +1,5 @@
-//! What a running server gives beside its tables, in every form, in one snapshot, and to roles that may not do everything.
+//! What a running server gives beside its tables, in every form, in one snapshot, and to roles that
+//! may not do everything.
 
 use pgclinic_model::document::{Outcome, SalvageReport};
 use pgclinic_model::{Glob, Progress};
@@ -47,7 +48,8 @@ fn members(path: &Path) -> BTreeMap<String, Vec<u8>> {
     found
 }
 
-/// Sequences, large objects and the schema of a running server are those of its files when it is stopped.
+/// Sequences, large objects and the schema of a running server are those of its files when it is
+/// stopped.
 fn beside_tables_all_is_there(major: u16) {
     let copy = copy_of(&seed(&server(major), Checksums::On));
     let mut running = copy.start().expect("a server");
@@ -353,8 +355,9 @@ fn a_salvage_that_was_cut_off_goes_on() {
 const OBJECT_BLOCKS: &str = "SELECT loid, string_agg(DISTINCT split_part(trim(ctid::text, '()'), ',', 1), ' ') \
      FROM pg_largeobject GROUP BY loid ORDER BY loid";
 
-/// Of hurt pages of `pg_largeobject` those with a wrong checksum give what they hold; of a page of which nothing is left the account
-/// names the objects that have a hole by it, and all others are whole, from the server as from its files.
+/// Of hurt pages of `pg_largeobject` those with a wrong checksum give what they hold; of a page of
+/// which nothing is left the account names the objects that have a hole by it, and all others are
+/// whole, from the server as from its files.
 #[test]
 fn objects_beside_a_hurt_page_are_whole() {
     let copy = copy_of(&seed(&server(15), Checksums::On));

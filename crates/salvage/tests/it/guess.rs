@@ -1,4 +1,5 @@
-//! Columns guessed from rows alone, held to what the catalogs say: the share that is right stands in the guide.
+//! Columns guessed from rows alone, held to what the catalogs say: the share that is right stands
+//! in the guide.
 
 use pgclinic_salvage::guess_columns;
 use pgclinic_servers::{Checksums, StopMode};
@@ -153,7 +154,8 @@ fn scored(takes: &dyn Fn(&Relation) -> bool) -> Score {
     score
 }
 
-/// Over all tables, and without the one that has a column of nearly every built-in type; the figures stand in the guide.
+/// Over all tables, and without the one that has a column of nearly every built-in type; the
+/// figures stand in the guide.
 #[test]
 fn most_columns_are_guessed_right() {
     let all = scored(&|_| true);
@@ -169,7 +171,8 @@ fn most_columns_are_guessed_right() {
     assert_eq!(all.counted, all.tables, "{all:?}");
 }
 
-/// Of a table whose one column is of a type that is not tried nothing is guessed, rather than something wrong.
+/// Of a table whose one column is of a type that is not tried nothing is guessed, rather than
+/// something wrong.
 #[test]
 fn what_no_layout_fits_is_not_guessed() {
     let copy = copy_of(&seed(&server(15), Checksums::On));
@@ -230,7 +233,8 @@ fn plain(name: &str) -> String {
     }
 }
 
-/// Types that lie like no other, or that tell of their values which they can be, are guessed for what they are.
+/// Types that lie like no other, or that tell of their values which they can be, are guessed for
+/// what they are.
 #[test]
 fn types_that_can_be_told_apart_are_told() {
     let copy = copy_of(&seed(&server(15), Checksums::On));

@@ -1,4 +1,5 @@
-//! A hurt cluster: rows outside of the hurt places are all there, none is invented, and what is missing is said.
+//! A hurt cluster: rows outside of the hurt places are all there, none is invented, and what is
+//! missing is said.
 
 use pgclinic_cluster::Cluster;
 use pgclinic_model::document::{LossPlace, Outcome, SalvageReport, TableAccount};
@@ -89,7 +90,8 @@ fn row(line: &str) -> Option<Row> {
     counts.then_some(row)
 }
 
-/// The account says of the row, of the page that it stands on or of the table's long values, that it may not be what it was.
+/// The account says of the row, of the page that it stands on or of the table's long values, that
+/// it may not be what it was.
 fn is_marked(row: &Row, table: &TableAccount) -> bool {
     let is_here = |place: &LossPlace| {
         place.in_toast
@@ -137,8 +139,8 @@ fn hurt_blocks(patch: &Patch) -> BTreeMap<String, BTreeSet<u32>> {
     blocks
 }
 
-/// Rows of `left` that are not in `right`, each as often as it is missing. One that stands in its place in both is not the one
-/// that is missing, where the same values stand twice.
+/// Rows of `left` that are not in `right`, each as often as it is missing. One that stands in its
+/// place in both is not the one that is missing, where the same values stand twice.
 fn less(left: &[Row], right: &[Row]) -> Vec<Row> {
     let places: BTreeSet<_> = right.iter().map(Row::with_place).collect();
     let (settled, open): (Vec<&Row>, Vec<&Row>) = left

@@ -1,4 +1,5 @@
-//! A salvage into a running server: the loaded database is the one that was salvaged, also when it took two runs.
+//! A salvage into a running server: the loaded database is the one that was salvaged, also when it
+//! took two runs.
 
 use pgclinic_model::document::{Outcome, SalvageReport};
 use pgclinic_model::{Glob, Progress};
@@ -175,8 +176,8 @@ impl Progress for AskedOften {
     }
 }
 
-/// Large objects come with their numbers, owners, rights and comments; empty ones and holes too, also in two runs. What has
-/// one of their numbers is left as it is.
+/// Large objects come with their numbers, owners, rights and comments; empty ones and holes too,
+/// also in two runs. What has one of their numbers is left as it is.
 #[test]
 fn large_objects_go_into_the_server() {
     let installation = server(15);
@@ -262,7 +263,8 @@ impl Progress for PullThePlug {
     }
 }
 
-/// A destination that goes away is an error with the word of what to do, and the same command goes on when it is back.
+/// A destination that goes away is an error with the word of what to do, and the same command goes
+/// on when it is back.
 #[test]
 fn a_destination_that_goes_away_is_gone_on_with() {
     let installation = server(15);
@@ -304,7 +306,8 @@ fn a_destination_that_goes_away_is_gone_on_with() {
     }
 }
 
-/// Tables of which something is lost, one that no other server makes, and a function that it does not take.
+/// Tables of which something is lost, one that no other server makes, and a function that it does
+/// not take.
 const LOSSES: &str = "\
 CREATE DOMAIN public.short AS text; \
 CREATE TABLE public.early (id int PRIMARY KEY, word text); \
@@ -326,7 +329,8 @@ CREATE FUNCTION guard.no_room() RETURNS event_trigger LANGUAGE plpgsql AS \
   'BEGIN RAISE EXCEPTION ''no room'' USING ERRCODE = ''53100''; END'; \
 CREATE EVENT TRIGGER no_room ON ddl_command_start WHEN TAG IN ('CREATE INDEX') EXECUTE FUNCTION guard.no_room()";
 
-/// A run that fails while rows are loaded, one that fails behind them, and a third one: its account is that of a single run.
+/// A run that fails while rows are loaded, one that fails behind them, and a third one: its account
+/// is that of a single run.
 #[test]
 fn the_account_of_three_runs_is_that_of_one() {
     let installation = server(15);

@@ -171,7 +171,8 @@ fn told<'a>(account: &'a SalvageReport, table: &str) -> &'a pgclinic_model::docu
     tables.find(|one| one.table == table).expect("a table")
 }
 
-/// They are loaded in parts, two of them in one row too; what is no text byte for byte, and what is hurt, is null and told.
+/// They are loaded in parts, two of them in one row too; what is no text byte for byte, and what is
+/// hurt, is null and told.
 #[test]
 fn values_beyond_memory_go_into_a_server() {
     let source = copy_of(&seed(&server(15), Checksums::On));

@@ -1,4 +1,5 @@
-//! Line pointers that were overwritten: the rows that they named are found by their structure, all of them.
+//! Line pointers that were overwritten: the rows that they named are found by their structure, all
+//! of them.
 
 use pgclinic_cluster::Cluster;
 use pgclinic_model::{Glob, Selection};
@@ -69,7 +70,8 @@ fn a_wild_line_pointer_hides_no_row() {
     assert_eq!(ids, (1..=500).collect::<Vec<_>>());
 }
 
-/// A page whose content begins some bytes too late or too early gives its rows, but for one at the end that was cut off.
+/// A page whose content begins some bytes too late or too early gives its rows, but for one at the
+/// end that was cut off.
 #[test]
 fn content_that_was_moved_is_read_where_it_stands() {
     let copy = copy_of(&seed(&server(15), Checksums::On));

@@ -14,7 +14,8 @@ use pgclinic_testkit::{copy_of, run_as, seed, server};
 
 const TYPES: &str = include_str!("stored_types/types.sql");
 
-/// Foreign keys against the names, a column that is computed, names with everything in them, an empty table.
+/// Foreign keys against the names, a column that is computed, names with everything in them, an
+/// empty table.
 const TABLES: &str = "CREATE SCHEMA \"od\"\"d s'chema\"; \
     CREATE TABLE public.a_child (id int PRIMARY KEY, parent int); \
     CREATE TABLE public.z_parent (id int PRIMARY KEY, name text NOT NULL, twice int GENERATED ALWAYS AS (id * 2) STORED); \
@@ -120,7 +121,8 @@ fn csv_into_tables_that_are_there() {
     loads("csv", false);
 }
 
-/// What an extension brings is there already: a user's rows come beside it, and no row of the extension is taken for another.
+/// What an extension brings is there already: a user's rows come beside it, and no row of the
+/// extension is taken for another.
 #[test]
 fn rows_of_an_extension_are_its_own() {
     const TABLES: &str = "CREATE EXTENSION citext; CREATE TABLE public.systems (id int PRIMARY KEY, what text); CREATE TABLE public.own (id int); \

@@ -1,4 +1,5 @@
-//! Rows that are gone without a trace on any page: an index, a map or the catalog tells of them, and the account says how many.
+//! Rows that are gone without a trace on any page: an index, a map or the catalog tells of them,
+//! and the account says how many.
 
 use pgclinic_cluster::Cluster;
 use pgclinic_model::Glob;
@@ -18,7 +19,8 @@ use pgclinic_testkit::{Quiet, copy_of, seed, server};
 
 const PAGE_BYTES: u64 = 8192;
 
-/// One with a key and VACUUMed, one with an index that is none and old versions, one with nothing, and one with long values.
+/// One with a key and VACUUMed, one with an index that is none and old versions, one with nothing,
+/// and one with long values.
 const WORK: [&str; 12] = [
     "CREATE SCHEMA loss",
     "CREATE TABLE loss.keyed (id int PRIMARY KEY, word text) WITH (autovacuum_enabled = off)",
@@ -391,7 +393,8 @@ fn long_values_that_are_gone(ward: &Ward) {
     assert_eq!(long.rows.written, 60);
 }
 
-/// A server that runs without the file of a table says so itself; one that rows are loaded into counts what did not come.
+/// A server that runs without the file of a table says so itself; one that rows are loaded into
+/// counts what did not come.
 #[test]
 fn a_missing_file_is_lost_from_a_server_and_into_one() {
     let copy = copy_of(&seed(&server(15), Checksums::On));
@@ -437,7 +440,8 @@ fn a_missing_file_is_lost_from_a_server_and_into_one() {
     );
 }
 
-/// An index that recovery changes is a witness with the leaves that recovery leaves alone, with data checksums or without.
+/// An index that recovery changes is a witness with the leaves that recovery leaves alone, with
+/// data checksums or without.
 #[test]
 fn a_cut_table_of_a_crashed_cluster_is_not_whole() {
     for checksums in [Checksums::On, Checksums::Off] {

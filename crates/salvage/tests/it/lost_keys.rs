@@ -109,7 +109,8 @@ fn keys_of_lost_rows_are_listed() {
     assert_eq!(shop.lost_keys.len(), 2);
 }
 
-/// Lists of indexes whose names are long, or equal but for case, have names of their own that every disk takes.
+/// Lists of indexes whose names are long, or equal but for case, have names of their own that every
+/// disk takes.
 #[test]
 fn lists_have_names_that_disks_take() {
     let (table, index) = ("ä".repeat(31), "ö".repeat(31));

@@ -1,4 +1,5 @@
-//! Relations whose rows in `pg_class` are lost are named by its indexes, and their rows are written all the same.
+//! Relations whose rows in `pg_class` are lost are named by its indexes, and their rows are written
+//! all the same.
 
 use pgclinic_model::Level;
 use pgclinic_model::document::{Outcome, SalvageReport};
@@ -68,7 +69,8 @@ impl Hurt {
         page.expect("a page").iter().all(|byte| *byte == 0)
     }
 
-    /// What was written adds up to what the server had: a table is there with all of its rows, or it is named.
+    /// What was written adds up to what the server had: a table is there with all of its rows, or
+    /// it is named.
     fn salvage(&self, what: &str) -> SalvageReport {
         let folder = tempfile::tempdir().expect("a directory");
         let out = folder.path().join("out");
@@ -76,7 +78,8 @@ impl Hurt {
         for (file, rows) in &self.tables {
             let bytes = std::fs::read(out.join(format!("{file}.copy")));
             let found = bytes.map(|bytes| lines(&bytes)).unwrap_or_default();
-            // Values are printed as numbers or stored bytes where the catalog that names them, or their type, is hurt.
+            // Values are printed as numbers or stored bytes where the catalog that names them, or
+            // their type, is hurt.
             let prints_otherwise = found.len() == rows.len() && account.outcome != Outcome::Whole;
             if found == *rows || prints_otherwise {
                 continue;

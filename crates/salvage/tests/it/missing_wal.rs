@@ -1,5 +1,5 @@
-//! What recovery begins from is missing: the control file, WAL, or the directory of a database. Every committed row is there, or the
-//! account says that it may not be.
+//! What recovery begins from is missing: the control file, WAL, or the directory of a database.
+//! Every committed row is there, or the account says that it may not be.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -104,7 +104,8 @@ fn recovery_begins_where_wal_says_of_18() {
     recovery_begins_where_wal_says(18);
 }
 
-/// A shutdown at the end of WAL settles that nothing is missing; the damage is named all the same. Without WAL nothing tells.
+/// A shutdown at the end of WAL settles that nothing is missing; the damage is named all the same.
+/// Without WAL nothing tells.
 #[test]
 fn a_shutdown_in_good_order_is_seen_in_wal() {
     let copy = copy_of(&seed(&server(15), Checksums::On));

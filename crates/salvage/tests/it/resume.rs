@@ -1,4 +1,5 @@
-//! A salvage into a folder that was cut off goes on where it ended, and its account is that of one run.
+//! A salvage into a folder that was cut off goes on where it ended, and its account is that of one
+//! run.
 
 use pgclinic_model::Progress;
 

@@ -103,7 +103,8 @@ fn inserts_are_read_back() {
     );
 }
 
-/// Every line is an object with all columns, and says what the server's `row_to_json` says of plain values.
+/// Every line is an object with all columns, and says what the server's `row_to_json` says of plain
+/// values.
 #[test]
 fn json_lines_are_objects() {
     let copy = copy_of(&seed(&server(15), Checksums::On));
@@ -127,7 +128,8 @@ fn json_lines_are_objects() {
     assert_eq!(rows, 175);
 }
 
-/// Large objects come in one tar file that a tar program unpacks, and go back under their numbers; sequences likewise.
+/// Large objects come in one tar file that a tar program unpacks, and go back under their numbers;
+/// sequences likewise.
 #[test]
 fn large_objects_and_sequences_go_back() {
     let copy = copy_of(&seed(&server(15), Checksums::On));
@@ -236,8 +238,8 @@ fn characters_are_those_of_the_server() {
     assert!(different.is_empty(), "{}", different.join("\n"));
 }
 
-/// Every code of the encodings of several bytes stands for the characters that the server's own conversion gives, and for none
-/// where it gives none.
+/// Every code of the encodings of several bytes stands for the characters that the server's own
+/// conversion gives, and for none where it gives none.
 #[test]
 fn characters_of_several_bytes_are_those_of_the_server() {
     /// The bytes in front of those from A1 to FE that follow, two or one.

@@ -1,5 +1,5 @@
-//! The rows of a cluster whose server works: between the moment in which the files were listed and that in which they are read,
-//! something happens.
+//! The rows of a cluster whose server works: between the moment in which the files were listed and
+//! that in which they are read, something happens.
 
 use pgclinic_cluster::{Cluster, OpenOptions};
 use pgclinic_model::document::{Outcome, SalvageReport, TableAccount};
@@ -20,7 +20,8 @@ use pgclinic_testkit::{TempCopy, all_majors, copy_of, seed};
 struct Meanwhile {
     session: Mutex<Session>,
     statements: Mutex<Vec<&'static str>>,
-    /// A table is expected once a look, and more than once where it has long values: the first time counts.
+    /// A table is expected once a look, and more than once where it has long values: the first time
+    /// counts.
     expected: Mutex<usize>,
 }
 

@@ -1,4 +1,5 @@
-//! A schema read from the files of a stopped cluster is what its server says of it, and makes it again.
+//! A schema read from the files of a stopped cluster is what its server says of it, and makes it
+//! again.
 
 use pgclinic_cluster::Cluster;
 use pgclinic_model::Glob;
@@ -17,7 +18,8 @@ const DATABASES: [&str; 4] = ["rich", "clinic", "od\"d näme", "postgres"];
 /// Another schema for the tests: one of everything.
 const RICH: &str = include_str!("schema/rich.sql");
 
-/// What must be equal in a database and in the one made from its schema, as text without numbers of any cluster.
+/// What must be equal in a database and in the one made from its schema, as text without numbers of
+/// any cluster.
 const DESCRIPTIONS: &str = include_str!("schema/descriptions.sql");
 
 fn session(server: &Server, database: &str) -> Session {

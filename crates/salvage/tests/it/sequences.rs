@@ -1,4 +1,5 @@
-//! Values of sequences: after a crash those of the server's recovery, and never in silence from a page that was hurt.
+//! Values of sequences: after a crash those of the server's recovery, and never in silence from a
+//! page that was hurt.
 
 use pgclinic_model::document::{Outcome, SalvageReport};
 

@@ -1,4 +1,5 @@
-//! Values of types whose text is not known here come over as they are, or not at all: never as another value.
+//! Values of types whose text is not known here come over as they are, or not at all: never as
+//! another value.
 
 use pgclinic_model::Glob;
 use pgclinic_model::document::{Outcome, SalvageReport};

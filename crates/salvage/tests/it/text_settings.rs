@@ -1,4 +1,5 @@
-//! What is salvaged under other settings is what the server prints under the same ones; names of objects are its names.
+//! What is salvaged under other settings is what the server prints under the same ones; names of
+//! objects are its names.
 
 use crate::common;
 
@@ -73,7 +74,8 @@ fn style_of([date, interval, zone, bytea, digits, path]: [&str; 6]) -> TextStyle
     TextStyle::new(settings, zone.expect("a zone"), MoneyFormat::C).expect("a style")
 }
 
-/// Moments around every change of the clocks for a while, and far from all of them; numbers of all sizes; odd intervals.
+/// Moments around every change of the clocks for a while, and far from all of them; numbers of all
+/// sizes; odd intervals.
 const VALUES: &str = "CREATE TABLE moments AS SELECT t, t::timestamp AS bare, t::date AS d FROM (
     SELECT generate_series('1883-01-01'::timestamptz, '2060-01-01', '19 days 5 hours 7 minutes 13.5 seconds') UNION ALL
     SELECT unnest('{4713-01-01 00:00:00+00 BC, 0001-12-31 23:59:59.999999+00 BC, 0099-03-01 12:00:00+00, infinity, -infinity,

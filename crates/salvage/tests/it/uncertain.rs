@@ -1,4 +1,5 @@
-//! Rows whose transactions' status is lost: each is in the account with its verdict, written or not.
+//! Rows whose transactions' status is lost: each is in the account with its verdict, written or
+//! not.
 
 use pgclinic_cluster::Cluster;
 use pgclinic_model::Glob;

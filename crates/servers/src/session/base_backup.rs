@@ -1,5 +1,6 @@
-//! `BASE_BACKUP`: the files of a running server as tar archives, in one stream that only runs forward
-//! (`protocol-replication` in PostgreSQL's manual; `src/backend/backup/basebackup.c`, `basebackup_copy.c`).
+//! `BASE_BACKUP`: the files of a running server as tar archives, in one stream that only runs
+//! forward (`protocol-replication` in PostgreSQL's manual; `src/backend/backup/basebackup.c`,
+//! `basebackup_copy.c`).
 //!
 //! ```text
 //! 13, 14   start │ tablespaces │ copy: archive │ copy: archive │ … │ copy: manifest │ end
@@ -29,7 +30,8 @@ pub struct BackupOptions {
     pub manifest: bool,
     /// The server sends no faster, in kB a second; its limits are 32 and 1048576.
     pub max_rate: Option<u32>,
-    /// The manifest of an earlier backup: only what changed since comes (17 and later, with `summarize_wal`).
+    /// The manifest of an earlier backup: only what changed since comes (17 and later, with
+    /// `summarize_wal`).
     pub since: Option<Vec<u8>>,
 }
 

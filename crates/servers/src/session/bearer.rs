@@ -1,5 +1,5 @@
-//! Logging in with a bearer token: the SASL mechanism OAUTHBEARER (RFC 7628), which PostgreSQL speaks since 18
-//! (`src/backend/libpq/auth-oauth.c`).
+//! Logging in with a bearer token: the SASL mechanism OAUTHBEARER (RFC 7628), which PostgreSQL
+//! speaks since 18 (`src/backend/libpq/auth-oauth.c`).
 //!
 //! ```text
 //! server  AuthenticationSASL          "OAUTHBEARER"
@@ -24,7 +24,8 @@ pub enum Login {
     Welcome(Session),
     /// The server did not.
     Refused {
-        /// The JSON that tells a client where to get a token; absent when the server failed before it could say so.
+        /// The JSON that tells a client where to get a token; absent when the server failed before
+        /// it could say so.
         challenge: Option<String>,
         /// The error.
         message: Box<Message>,

@@ -9,7 +9,8 @@ const FRAME_BYTES: usize = 1 << 20;
 /// What the server calls a copy that this side ended.
 const QUERY_CANCELED: &str = "57014";
 
-/// A `COPY … FROM STDIN` that is under way. One that is neither finished nor cancelled ends its session.
+/// A `COPY … FROM STDIN` that is under way. One that is neither finished nor cancelled ends its
+/// session.
 pub struct CopyIn<'s> {
     session: &'s mut Session,
     limit: Limit,
@@ -18,7 +19,8 @@ pub struct CopyIn<'s> {
 }
 
 impl Session {
-    /// Runs `COPY … FROM STDIN` with these bytes. Either all rows are taken, or none and the server says why.
+    /// Runs `COPY … FROM STDIN` with these bytes. Either all rows are taken, or none and the server
+    /// says why.
     pub fn copy_in(&mut self, sql: &str, bytes: &[u8]) -> Result<(), SqlError> {
         let mut copy = self.begin_copy_in(sql)?;
         copy.send(bytes)?;

@@ -1,5 +1,5 @@
-//! Proving who we are, whoever carries the bytes: trust, a password in clear text, MD5, and SCRAM-SHA-256 without
-//! channel binding.
+//! Proving who we are, whoever carries the bytes: trust, a password in clear text, MD5, and
+//! SCRAM-SHA-256 without channel binding.
 
 use postgres_protocol::authentication::md5_hash;
 use postgres_protocol::authentication::sasl::{ChannelBinding, SCRAM_SHA_256, ScramSha256};
@@ -11,7 +11,8 @@ use crate::target::Target;
 pub enum Proof {
     /// The server is content.
     Accepted,
-    /// The body of a `PasswordMessage`, `SASLInitialResponse` or `SASLResponse`; all three are frames of kind `p`.
+    /// The body of a `PasswordMessage`, `SASLInitialResponse` or `SASLResponse`; all three are
+    /// frames of kind `p`.
     Send(Vec<u8>),
     /// Nothing: the next request comes by itself.
     Listen,

@@ -1,4 +1,5 @@
-//! Two who want the same server at the same time share one download (of the smallest build, into an empty cache).
+//! Two who want the same server at the same time share one download (of the smallest build, into an
+//! empty cache).
 
 use std::path::Path;
 

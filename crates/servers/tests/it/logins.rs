@@ -1,4 +1,5 @@
-//! Logging in over TCP: every kind of password, with TLS and without, and what is said when it fails.
+//! Logging in over TCP: every kind of password, with TLS and without, and what is said when it
+//! fails.
 
 use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt;

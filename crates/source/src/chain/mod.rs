@@ -1,10 +1,11 @@
-//! A chain of base backups, a full one and incremental ones in order, shown as `pg_combinebackup` would put it together,
-//! with nothing written.
+//! A chain of base backups, a full one and incremental ones in order, shown as `pg_combinebackup`
+//! would put it together, with nothing written.
 //!
-//! The last link says which files there are. One that it holds whole is its own; of one that it holds as
-//! `INCREMENTAL.<file>` each block is the newest that a link has. `backup_label` is the last one's without the lines about the
-//! chain, and `backup_manifest` is not shown: each link has its own, which speaks of that link's files.
-//! Truth: `src/bin/pg_combinebackup/pg_combinebackup.c` and `reconstruct.c`.
+//! The last link says which files there are. One that it holds whole is its own; of one that it
+//! holds as `INCREMENTAL.<file>` each block is the newest that a link has. `backup_label` is the
+//! last one's without the lines about the chain, and `backup_manifest` is not shown: each link has
+//! its own, which speaks of that link's files. Truth: `src/bin/pg_combinebackup/pg_combinebackup.c`
+//! and `reconstruct.c`.
 
 mod resolve;
 
@@ -198,7 +199,8 @@ impl Source for BackupChain {
                 .strip_prefix(PREFIX)
                 .unwrap_or_default()
                 .to_owned();
-            // Parts that make no sense have a name and their own length still: who reads them learns why.
+            // Parts that make no sense have a name and their own length still: who reads them
+            // learns why.
             let head = self.head(&format!("{folder}/{name}"));
             let len = head.and_then(Result::ok).map_or(part.len, |head| head.len);
             shown.push(Entry {

@@ -76,7 +76,8 @@ pub(super) struct Resolved {
 }
 
 impl Resolved {
-    /// Looks for each block from the newest link to the oldest. `part` is what the last link has of `path`.
+    /// Looks for each block from the newest link to the oldest. `part` is what the last link has of
+    /// `path`.
     pub(super) fn find(
         links: &[Arc<dyn Source>],
         path: &str,

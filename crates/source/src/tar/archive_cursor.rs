@@ -1,5 +1,5 @@
-//! An archive as a tape that only runs forward: in place where it is not packed, else unpacked into a store on the way, so
-//! that its members can be read at any place afterwards.
+//! An archive as a tape that only runs forward: in place where it is not packed, else unpacked into
+//! a store on the way, so that its members can be read at any place afterwards.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -110,8 +110,8 @@ impl<'a> ArchiveCursor<'a> {
         Ok(self.end >= to)
     }
 
-    /// Unpacks what is left and keeps nothing of it, so that checksums at the end are met; says whether the end came within so
-    /// many bytes.
+    /// Unpacks what is left and keeps nothing of it, so that checksums at the end are met; says
+    /// whether the end came within so many bytes.
     pub(crate) fn drain(&mut self, bytes_max: u64, step: Step<'_>) -> Result<bool, Stop> {
         let Origin::Unpacked(unpacking) = &mut self.origin else {
             return Ok(true);
@@ -172,8 +172,8 @@ impl Unpacking<'_> {
         Ok(count)
     }
 
-    /// Fills `room` from a place in front of `end`, up to which the archive is stored. What came last, as heads of members mostly
-    /// have, need not be unpacked again.
+    /// Fills `room` from a place in front of `end`, up to which the archive is stored. What came
+    /// last, as heads of members mostly have, need not be unpacked again.
     fn read_back(&self, at: u64, end: u64, room: &mut [u8]) -> io::Result<()> {
         let stale = end.saturating_sub(self.fresh as u64);
         let skip = at

@@ -79,8 +79,8 @@ pub(super) fn meant(header: Header, described: Description) -> (Header, Option<P
 const NO_MAP: &str = "the map of its holes cannot be read";
 const TOO_MANY: &str = "the maps of holes are too long together";
 
-/// Reads the map of a file with holes; `next` gives the next block of the archive and says whether there is one. `islands_left`
-/// is what all maps together may still have.
+/// Reads the map of a file with holes; `next` gives the next block of the archive and says whether
+/// there is one. `islands_left` is what all maps together may still have.
 pub(super) fn stored<E>(
     header: &Header,
     block: &[u8; BLOCK],

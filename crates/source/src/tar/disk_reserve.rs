@@ -1,7 +1,8 @@
-//! How much of its disk a nameless file may take: an archive may grow without end when it is unpacked, and must not fill it.
+//! How much of its disk a nameless file may take: an archive may grow without end when it is
+//! unpacked, and must not fill it.
 //!
-//! What shrinks to nothing takes nothing of the disk, and would never end by its being full. So bytes may count that are not
-//! written.
+//! What shrinks to nothing takes nothing of the disk, and would never end by its being full. So
+//! bytes may count that are not written.
 
 use std::fs::File;
 
@@ -26,7 +27,8 @@ pub(crate) struct DiskReserve {
 }
 
 impl DiskReserve {
-    /// So many bytes were written into the file, and so many count, which are no fewer. Why it must not go on, in words.
+    /// So many bytes were written into the file, and so many count, which are no fewer. Why it must
+    /// not go on, in words.
     pub(crate) fn take(&mut self, file: &File, written: u64, counted: u64) -> Result<(), String> {
         let unwritten = counted.saturating_sub(written);
         self.unwritten = self.unwritten.saturating_add(unwritten);

@@ -1,6 +1,7 @@
 //! Members of gzip, one behind the other, each held against its checksum and its length.
 //!
-//! What stands behind the last one and begins none is passed over, as `gzip` does: tapes fill their last block.
+//! What stands behind the last one and begins none is passed over, as `gzip` does: tapes fill their
+//! last block.
 
 use std::io::{self, BufRead, Read};
 

@@ -1,4 +1,5 @@
-//! Frames of LZ4, one behind the other: those of today, those that hold nothing to unpack, and those of `lz4 -l`.
+//! Frames of LZ4, one behind the other: those of today, those that hold nothing to unpack, and
+//! those of `lz4 -l`.
 //!
 //! ```text
 //! today:    04 22 4d 18, head, blocks, end mark, checksum
@@ -148,7 +149,8 @@ impl<R: BufRead> Read for Lz4<R> {
             match self.at {
                 At::Border => self.at = self.next_frame()?,
                 At::Frame => match self.frames.read(buf)? {
-                    // The decoder ends a frame in silence where the next block is not there any more.
+                    // The decoder ends a frame in silence where the next block is not there any
+                    // more.
                     0 if self.frames.get_ref().is_at_end() => return Err(cut()),
                     0 => self.at = At::Border,
                     count => return Ok(count),

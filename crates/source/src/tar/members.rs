@@ -29,7 +29,8 @@ enum Node {
     Folder,
     /// A link or a device: its name, and nothing to read.
     Other,
-    /// A file whose content cannot be had, for this reason: it is listed as a link is, and not missing.
+    /// A file whose content cannot be had, for this reason: it is listed as a link is, and not
+    /// missing.
     Lost(&'static str),
 }
 
@@ -98,7 +99,8 @@ impl Tree {
                 MemberKind::HardLink => self.target_of(placed(&member.link)),
                 MemberKind::Folder => Node::Folder,
                 MemberKind::File | MemberKind::Sparse => self.file_of(archive, member),
-                // The server follows links, and its files may be anything; here nothing can be followed.
+                // The server follows links, and its files may be anything; here nothing can be
+                // followed.
                 _ if is_of_relation(&path) => Node::Lost("a link or a device"),
                 _ => Node::Other,
             };
@@ -273,8 +275,8 @@ impl Tree {
     }
 }
 
-/// A member's name as a path of the backup, without `./` in front and `/` behind; `""` is the root. Nothing for a name
-/// that leads out of the backup or is no text.
+/// A member's name as a path of the backup, without `./` in front and `/` behind; `""` is the root.
+/// Nothing for a name that leads out of the backup or is no text.
 pub(crate) fn clean(name: &[u8]) -> Option<String> {
     let mut name = std::str::from_utf8(name).ok()?;
     while let Some(rest) = name.strip_prefix("./") {
@@ -298,8 +300,8 @@ pub(super) fn is_of_relation(path: &str) -> bool {
     is_home && name.starts_with(|letter: char| letter.is_ascii_digit())
 }
 
-/// The folder in which a data directory lies, where an archive holds one and nothing else: all members lie in it or lead to it,
-/// as `tar czf x.tgz data` makes it.
+/// The folder in which a data directory lies, where an archive holds one and nothing else: all
+/// members lie in it or lead to it, as `tar czf x.tgz data` makes it.
 fn top_folder(members: &[Member]) -> Option<String> {
     let versions = members
         .iter()
@@ -320,7 +322,8 @@ fn top_folder(members: &[Member]) -> Option<String> {
     holds_control.then_some(top)
 }
 
-/// The same of an archive that was cut in front of the folder's `PG_VERSION`, by the folders that only a data directory has.
+/// The same of an archive that was cut in front of the folder's `PG_VERSION`, by the folders that
+/// only a data directory has.
 fn top_of_part(members: &[Member]) -> Option<String> {
     let names = || members.iter().filter_map(|member| clean(&member.name));
     let top = names().find_map(|name| {

@@ -1,10 +1,11 @@
-//! A base backup as tar archives: `base.tar` with the archives of tablespaces, `NNNN.tar`, and `pg_wal.tar` beside it, each
-//! plain or packed with gzip, LZ4 or zstd.
+//! A base backup as tar archives: `base.tar` with the archives of tablespaces, `NNNN.tar`, and
+//! `pg_wal.tar` beside it, each plain or packed with gzip, LZ4 or zstd.
 //!
-//! Plain archives are read in place. Packed ones are unpacked once, before anything is read, into a store that packs them again
-//! so that they can be read at any place. Members are shown where a restore would put them, also where the whole backup lies in
-//! a folder of the archive; hard links are their targets, holes are filled. Names that would leave the backup, other links and
-//! devices are left out and told.
+//! Plain archives are read in place. Packed ones are unpacked once, before anything is read, into a
+//! store that packs them again so that they can be read at any place. Members are shown where a
+//! restore would put them, also where the whole backup lies in a folder of the archive; hard links
+//! are their targets, holes are filled. Names that would leave the backup, other links and devices
+//! are left out and told.
 
 mod archive_cursor;
 mod described;
@@ -88,11 +89,11 @@ pub fn base_archive_in(folder: &Path) -> Option<PathBuf> {
 }
 
 impl TarBackup {
-    /// Opens the archive and those beside it; packed ones are unpacked, and kept in a nameless file in `spill_folder`. `step`
-    /// is told how many bytes were unpacked and may stop it.
+    /// Opens the archive and those beside it; packed ones are unpacked, and kept in a nameless file
+    /// in `spill_folder`. `step` is told how many bytes were unpacked and may stop it.
     ///
-    /// Beside names and places of files, what was unpacked takes 34 MiB of memory a TiB for the index, and some 8 MiB for blocks
-    /// that were read last.
+    /// Beside names and places of files, what was unpacked takes 34 MiB of memory a TiB for the
+    /// index, and some 8 MiB for blocks that were read last.
     pub fn open(path: &Path, spill_folder: &Path, step: Step<'_>) -> Result<Self> {
         let mut backup = TarBackup {
             spec: SourceSpec::TarBackup {
@@ -283,7 +284,8 @@ pub(crate) fn archives_at(path: &Path) -> Result<Vec<PathBuf>> {
     Ok(archives)
 }
 
-/// The archives of tablespaces and WAL in a folder, sorted by name, with what their names are below.
+/// The archives of tablespaces and WAL in a folder, sorted by name, with what their names are
+/// below.
 pub(crate) fn parts_beside(folder: &Path) -> Result<Vec<(PathBuf, String)>> {
     let shown = folder.to_string_lossy();
     let names = names_in(folder).map_err(|error| SourceError::from_io(&shown, &error))?;

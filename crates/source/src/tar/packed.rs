@@ -17,8 +17,9 @@ pub struct PackedArchives {
 }
 
 impl PackedArchives {
-    /// The archive and those beside it. Nothing where the archive itself is not packed, so that it can be read in place: beside
-    /// an archive packed with LZ4 or zstd, `pg_basebackup` leaves `pg_wal.tar` plain.
+    /// The archive and those beside it. Nothing where the archive itself is not packed, so that it
+    /// can be read in place: beside an archive packed with LZ4 or zstd, `pg_basebackup` leaves
+    /// `pg_wal.tar` plain.
     pub fn of(path: &Path) -> Result<Option<Self>> {
         let mut left = vec![(path.to_owned(), String::new())];
         let name = path.file_name().unwrap_or_default().to_string_lossy();

@@ -19,8 +19,8 @@ const STEP: usize = 1 << 20;
 /// Frames that hold nothing to unpack and are passed over to find out what follows them.
 const SKIPPED_MAX: usize = 1024;
 
-/// Unpacked bytes behind the mark at the end of an archive that are read, so that the checksums behind them are met. Tapes
-/// fill their last block with zeros; nobody has blocks as long.
+/// Unpacked bytes behind the mark at the end of an archive that are read, so that the checksums
+/// behind them are met. Tapes fill their last block with zeros; nobody has blocks as long.
 pub(super) const BEHIND_END_MAX: u64 = 64 << 20;
 
 /// What an archive is packed with.
@@ -53,7 +53,8 @@ impl Packing {
         (has_ustar(head) || is_header()).then_some(Packing::Plain)
     }
 
-    /// Of a file, by its first bytes. LZ4 and zstd share frames that hold nothing; what follows them tells.
+    /// Of a file, by its first bytes. LZ4 and zstd share frames that hold nothing; what follows
+    /// them tells.
     pub(crate) fn of(file: &File) -> io::Result<Option<Self>> {
         let mut at = 0u64;
         for _ in 0..SKIPPED_MAX {

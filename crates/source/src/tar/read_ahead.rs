@@ -1,4 +1,5 @@
-//! Unpacking on a thread of its own, a few steps ahead of whoever reads, so that looking at what came does not wait for it.
+//! Unpacking on a thread of its own, a few steps ahead of whoever reads, so that looking at what
+//! came does not wait for it.
 
 use std::io::{self, Read};
 use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
@@ -25,7 +26,8 @@ pub(super) struct ReadAheadThread {
 }
 
 impl ReadAheadThread {
-    /// Begins at once. The thread ends with what it reads, with an error, or when nobody takes more.
+    /// Begins at once. The thread ends with what it reads, with an error, or when nobody takes
+    /// more.
     pub(super) fn of(packed: impl Read + Send + 'static) -> io::Result<Self> {
         let (give, ready) = sync_channel(STEPS);
         let (used, memory) = channel();

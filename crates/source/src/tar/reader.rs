@@ -34,8 +34,8 @@ pub(crate) struct Members {
     pub(crate) broken: Option<String>,
 }
 
-/// Reads to the end of the archive or as far as it makes sense. What ends the work is an error, what is wrong with the
-/// archive is not.
+/// Reads to the end of the archive or as far as it makes sense. What ends the work is an error,
+/// what is wrong with the archive is not.
 pub(crate) fn read(tape: &mut ArchiveCursor<'_>, step: Step<'_>) -> Result<Members, Stop> {
     let mut found = Members::default();
     match walk(tape, &mut found, step) {

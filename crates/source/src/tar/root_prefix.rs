@@ -1,7 +1,9 @@
-//! The folder in which a data directory lies, as `tar czf x.tgz data` makes it, told by what passes by first.
+//! The folder in which a data directory lies, as `tar czf x.tgz data` makes it, told by what passes
+//! by first.
 //!
-//! A first member that is a folder, and none of those that a data directory has, is taken for it. Where the rest does not lie
-//! in it, or the data directory turns out to lie in another one, that is a trouble: who can read the archive twice knows better.
+//! A first member that is a folder, and none of those that a data directory has, is taken for it.
+//! Where the rest does not lie in it, or the data directory turns out to lie in another one, that
+//! is a trouble: who can read the archive twice knows better.
 
 use pgclinic_format::tar::MemberKind;
 

@@ -13,16 +13,18 @@ use crate::{EntryKind, Result};
 
 /// What gives archives, one after the other.
 pub trait Archives {
-    /// Goes to the next archive and says what its names are below, `""` or `pg_tblspc/16385/`; nothing at the end.
+    /// Goes to the next archive and says what its names are below, `""` or `pg_tblspc/16385/`;
+    /// nothing at the end.
     fn next_archive(&mut self) -> Result<Option<String>>;
 
-    /// An archive without the mark at its end was cut. Servers before 15 send none: their client adds it.
+    /// An archive without the mark at its end was cut. Servers before 15 send none: their client
+    /// adds it.
     fn has_end_marks(&self) -> bool {
         true
     }
 
-    /// Called behind the end mark of the archive at hand: reads it to its own end, where checksums of what is packed are.
-    /// What is wrong there, in words.
+    /// Called behind the end mark of the archive at hand: reads it to its own end, where checksums
+    /// of what is packed are. What is wrong there, in words.
     fn finish(&mut self) -> Result<Option<String>> {
         Ok(None)
     }

@@ -1,7 +1,8 @@
 //! Frames of zstd, one behind the other, each held against its checksum where it has one.
 //!
-//! The library gives nothing of what it unpacked in a call that meets a wrong checksum. So it is given as many bytes as it
-//! asks for and no more, which is a block, or a checksum alone: everything that came before an error counts.
+//! The library gives nothing of what it unpacked in a call that meets a wrong checksum. So it is
+//! given as many bytes as it asks for and no more, which is a block, or a checksum alone:
+//! everything that came before an error counts.
 
 use std::io::{self, BufRead, Read};
 
@@ -33,8 +34,9 @@ pub(super) struct Zstd<R> {
 impl<R: BufRead> Zstd<R> {
     /// Follows windows of up to 2 GiB, as `zstd --long=31` makes them.
     ///
-    /// The library reserves the window that a frame asks for at once, but neither fills nor touches it: memory is taken as
-    /// bytes are unpacked, up to the window's length. A frame that asks for 2 GiB and holds little takes little.
+    /// The library reserves the window that a frame asks for at once, but neither fills nor touches
+    /// it: memory is taken as bytes are unpacked, up to the window's length. A frame that asks for
+    /// 2 GiB and holds little takes little.
     pub(super) fn of(packed: R) -> io::Result<Self> {
         let mut decoder = Decoder::new()?;
         decoder.set_parameter(DParameter::WindowLogMax(WINDOW_LOG_MAX))?;

@@ -1,4 +1,5 @@
-//! Archives as GNU tar makes them of a data directory: with holes, with hard links, and with the folder itself.
+//! Archives as GNU tar makes them of a data directory: with holes, with hard links, and with the
+//! folder itself.
 
 use std::fs::{self, File};
 use std::io::Write;
@@ -20,7 +21,8 @@ const RELATION: &str = "base/5/16384";
 const HOLES: &str = "base/5/16385";
 const HOLES_BYTES: u64 = 3 << 20;
 
-/// A folder `data` that looks like a cluster; one of its files is of twelve islands, with a hole at its end.
+/// A folder `data` that looks like a cluster; one of its files is of twelve islands, with a hole at
+/// its end.
 struct Made(tempfile::TempDir);
 
 impl Made {

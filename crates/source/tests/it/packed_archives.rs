@@ -1,4 +1,5 @@
-//! What is packed, to its very end: checksums, cuts, frames of every kind, and archives that are packed each in its own way.
+//! What is packed, to its very end: checksums, cuts, frames of every kind, and archives that are
+//! packed each in its own way.
 
 use std::fs;
 use std::io::Write;
@@ -155,7 +156,8 @@ fn checksums_behind_the_end_mark_are_held_against_what_came() {
     }
 }
 
-/// The archive is whole, and what is packed is not: the last 20 bytes are of zeros behind the end mark.
+/// The archive is whole, and what is packed is not: the last 20 bytes are of zeros behind the end
+/// mark.
 #[test]
 fn a_cut_behind_the_end_mark_is_told() {
     let mut noise = sample();

@@ -1,6 +1,8 @@
-//! What reading a folder beside a server leaves in the system's page cache: what was there, and nothing else.
+//! What reading a folder beside a server leaves in the system's page cache: what was there, and
+//! nothing else.
 //!
-//! Where the file system cannot tell what is in memory (a file system in memory among them), nothing is compared.
+//! Where the file system cannot tell what is in memory (a file system in memory among them),
+//! nothing is compared.
 
 use std::fs::{self, File};
 use std::io::IoSliceMut;
@@ -99,8 +101,8 @@ fn read(source: &dyn Source) {
     }
 }
 
-/// The system takes what it is told as advice, and now and then another processor still holds a page: what is looked for must be
-/// seen in one of ten attempts.
+/// The system takes what it is told as advice, and now and then another processor still holds a
+/// page: what is looked for must be seen in one of ten attempts.
 fn is_seen(attempt: impl Fn(&Cold) -> bool) -> bool {
     (0..10).any(|_| Cold::new().is_none_or(|cold| attempt(&cold)))
 }

@@ -1,5 +1,5 @@
-//! What an injury promises is what the checks say: the damage is laid over a healthy cluster, and no file
-//! is touched.
+//! What an injury promises is what the checks say: the damage is laid over a healthy cluster, and
+//! no file is touched.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -42,7 +42,8 @@ fn found(source: Arc<dyn Source>, selection: Selection) -> Vec<Finding> {
     checked_only(&cluster, Level::Full, selection).findings
 }
 
-/// The one database in whose relations all changes lie: of the others nothing new can be said. Else everything.
+/// The one database in whose relations all changes lie: of the others nothing new can be said. Else
+/// everything.
 fn hurt(patch: &Patch) -> Selection {
     let databases = patch.changes.iter().map(|change| {
         let below = change.path().strip_prefix("base/")?;

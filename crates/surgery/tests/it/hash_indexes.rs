@@ -1,5 +1,5 @@
-//! Hash indexes as real servers leave them: of many types, grown, emptied and cleaned; silent while whole, and
-//! each hurt is found.
+//! Hash indexes as real servers leave them: of many types, grown, emptied and cleaned; silent while
+//! whole, and each hurt is found.
 
 use std::sync::Arc;
 
@@ -11,7 +11,8 @@ use pgclinic_source::{Overlay, OverlayPatch, Source};
 use pgclinic_surgery::{InjuryOptions, InjuryTargets, injury_named, plan_on};
 use pgclinic_testkit::{TempCopy, checked_only, copy_of, directory, seed, server};
 
-/// Splits, overflow pages, freed and used again, an empty index, one with a single value, one without WAL.
+/// Splits, overflow pages, freed and used again, an empty index, one with a single value, one
+/// without WAL.
 const FILL: &str = "
 CREATE TABLE hashed (id int, big bigint, small smallint, words text, fixed char(12), day date, at timestamp,
     since interval, money numeric, ratio float8, half float4, flag boolean, mark \"char\", key uuid, raw bytea,

@@ -1,4 +1,5 @@
-//! Every injury on a real cluster: planned the same way twice, written, and taken back to the first bytes.
+//! Every injury on a real cluster: planned the same way twice, written, and taken back to the first
+//! bytes.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};

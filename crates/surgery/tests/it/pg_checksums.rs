@@ -1,5 +1,5 @@
-//! What PostgreSQL's own tests ask of `pg_checksums` with made-up files in a cluster and hurt pages in
-//! two tablespaces, asked of `pgclinic check`: it finds the same, and passes over the same.
+//! What PostgreSQL's own tests ask of `pg_checksums` with made-up files in a cluster and hurt pages
+//! in two tablespaces, asked of `pgclinic check`: it finds the same, and passes over the same.
 
 use std::fs::{File, create_dir, write};
 use std::os::unix::fs::FileExt;

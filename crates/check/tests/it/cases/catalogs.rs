@@ -1,4 +1,5 @@
-//! Catalogs damaged so that names or columns are unknown: what can be looked at by structure alone is looked at.
+//! Catalogs damaged so that names or columns are unknown: what can be looked at by structure alone
+//! is looked at.
 
 use pgclinic_model::{CheckDocument, Verdict};
 use pgclinic_source::OverlayPatch;

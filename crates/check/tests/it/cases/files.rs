@@ -1,5 +1,5 @@
-//! Files that cannot be what their names say: odd lengths, another database's bytes, a million blocks, a cluster that was
-//! built with options nobody uses.
+//! Files that cannot be what their names say: odd lengths, another database's bytes, a million
+//! blocks, a cluster that was built with options nobody uses.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -82,7 +82,8 @@ fn odd_lengths_and_strange_bytes() {
     }
 }
 
-/// Files whose length is a claim: they grow by zeros without end. What claims it is told, or it is room for rows.
+/// Files whose length is a claim: they grow by zeros without end. What claims it is told, or it is
+/// room for rows.
 #[test]
 fn a_million_blocks() {
     const BLOCKS: u64 = 131_072;
@@ -168,7 +169,8 @@ fn heads_that_claim_too_much() {
 fn unknown_build_options() {
     let scene = Scene::new();
     let control = scene.read("global/pg_control");
-    // Block, segment, page and segment of WAL, names, keys, TOAST chunk, large object: behind the double at byte 208.
+    // Block, segment, page and segment of WAL, names, keys, TOAST chunk, large object: behind the
+    // double at byte 208.
     let words = [216, 220, 224, 228, 232, 236, 240, 244];
     let mut silent = Vec::new();
     for at in words {

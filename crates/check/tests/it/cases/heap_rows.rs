@@ -1,4 +1,5 @@
-//! The first half of `pg_amcheck`'s test of heap tuples, on its own table: a frozen row, and one edit of it after the other.
+//! The first half of `pg_amcheck`'s test of heap tuples, on its own table: a frozen row, and one
+//! edit of it after the other.
 
 use pgclinic_format::Page;
 use pgclinic_format::build::{put_u16, put_u32, seal_page};

@@ -53,7 +53,8 @@ fn items(page: &[u8]) -> Vec<usize> {
         .collect()
 }
 
-/// Offsets of the links of a page: words of four bytes, and numbers of blocks in the numbers of rows.
+/// Offsets of the links of a page: words of four bytes, and numbers of blocks in the numbers of
+/// rows.
 fn links(method: AccessMethod, block: u32, bytes: &[u8]) -> (Vec<usize>, Vec<usize>) {
     let Some(page) = Page::parse(bytes) else {
         return (Vec::new(), Vec::new());

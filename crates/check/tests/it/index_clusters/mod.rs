@@ -49,7 +49,8 @@ impl OtherPage {
 }
 
 impl Made {
-    /// Runs each script in a session of its own, one statement after the other, and stops the server.
+    /// Runs each script in a session of its own, one statement after the other, and stops the
+    /// server.
     pub(crate) fn with(major: u16, scripts: &[&str]) -> Made {
         let (made, mut server) = Made::running(major);
         scripts.iter().for_each(|script| run(&server, script));
@@ -115,7 +116,8 @@ impl Made {
         checked(&cluster, level)
     }
 
-    /// A page of a relation of the schema `public`, to be changed and handed to [`Made::check_with`].
+    /// A page of a relation of the schema `public`, to be changed and handed to
+    /// [`Made::check_with`].
     #[allow(dead_code)]
     pub(crate) fn page(&self, relation: &str, block: u64) -> OtherPage {
         let source = Arc::new(DataDirectory::open(&self.pgdata).expect("a directory"));

@@ -243,7 +243,8 @@ impl From<DriverName> for Driver {
 }
 
 impl SiteArgs {
-    /// For the laboratory, in a directory that may have been begun with servers and places of its own.
+    /// For the laboratory, in a directory that may have been begun with servers and places of its
+    /// own.
     pub(super) fn options_in(
         &self,
         folder: &RunFolder,

@@ -89,8 +89,8 @@ fn recorded<'a>(side: &'a Joined, name: &'a str, place: &'a str) -> Recorded<'a>
     }
 }
 
-/// A directory relative to the page, where it lies below the page's directory; else its whole path. On stdout the page belongs to
-/// the current directory.
+/// A directory relative to the page, where it lies below the page's directory; else its whole path.
+/// On stdout the page belongs to the current directory.
 fn seen_from_the_page(folder: &Path, page: Option<&Path>) -> String {
     let whole = |path: &Path| std::fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
     let home = page

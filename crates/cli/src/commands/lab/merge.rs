@@ -50,7 +50,8 @@ pub(super) fn run(arguments: &Arguments, world: &mut Env<'_>) -> Result<Exit, Fa
     Ok(arguments.output.give(&document, exit, world))
 }
 
-/// The document of all machines together; `directory` is where their raw files lie, or are going to.
+/// The document of all machines together; `directory` is where their raw files lie, or are going
+/// to.
 pub(super) fn of(
     sources: &[Source],
     folder: &Path,

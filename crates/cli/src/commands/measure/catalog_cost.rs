@@ -1,4 +1,5 @@
-//! `pgclinic measure catalog-cost DDL.sql`: a script is run on an empty server, and the rows of its catalogs are counted.
+//! `pgclinic measure catalog-cost DDL.sql`: a script is run on an empty server, and the rows of its
+//! catalogs are counted.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

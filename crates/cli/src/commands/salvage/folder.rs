@@ -40,7 +40,8 @@ pub(super) fn open(path: &Path, opening: Opening<'_>) -> Result<Cluster, Failure
     Ok(Cluster::open(options)?)
 }
 
-/// `base/5` and its like, `5` and its like, or the directory itself where relation files stand in it.
+/// `base/5` and its like, `5` and its like, or the directory itself where relation files stand in
+/// it.
 fn homes(source: &dyn Source, path: &Path) -> Result<Vec<DatabaseDirectory>, Failure> {
     let home = |database, folder| DatabaseDirectory {
         tablespace: DEFAULT_TABLESPACE,

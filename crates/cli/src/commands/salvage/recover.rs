@@ -20,8 +20,9 @@ pub(super) struct Recovered {
     _scratch: Scratch,
 }
 
-/// Copies the cluster into `base`, by default the cache, and lets a server of its major recover the copy. The files must stand still until
-/// they are copied: a copy of files that move is not one of any moment, and recovery makes no sense of it.
+/// Copies the cluster into `base`, by default the cache, and lets a server of its major recover the
+/// copy. The files must stand still until they are copied: a copy of files that move is not one of
+/// any moment, and recovery makes no sense of it.
 pub(super) fn recover(
     pgdata: &Path,
     base: Option<&Path>,

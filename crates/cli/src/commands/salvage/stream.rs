@@ -11,7 +11,8 @@ use crate::exit::Failure;
 /// What gives the parts of a stream.
 pub(super) type Parts = Receiver<Vec<u8>>;
 
-/// Does the work, and writes the parts of its stream, if it has one. They end when `work` is done and gone.
+/// Does the work, and writes the parts of its stream, if it has one. They end when `work` is done
+/// and gone.
 pub(super) fn taken(
     parts: Option<Parts>,
     world: &mut Env<'_>,

@@ -159,7 +159,8 @@ fn entry_like(folder: &Path, name: &str) -> Option<PathBuf> {
     entries.flatten().map(|entry| entry.path()).find(is_like)
 }
 
-/// What the locale says of money, asked of the program `locale` that every system with more than one locale has.
+/// What the locale says of money, asked of the program `locale` that every system with more than
+/// one locale has.
 fn money(locale: &str) -> Result<MoneyFormat, Failure> {
     if matches!(locale, "C" | "POSIX") {
         return Ok(MoneyFormat::C);
@@ -180,7 +181,8 @@ fn money(locale: &str) -> Result<MoneyFormat, Failure> {
     Ok(money_in(&text))
 }
 
-/// From lines such as `mon_decimal_point=","`; truth: `cash_out` in `cash.c` for what stands where a locale has nothing.
+/// From lines such as `mon_decimal_point=","`; truth: `cash_out` in `cash.c` for what stands where
+/// a locale has nothing.
 fn money_in(text: &str) -> MoneyFormat {
     let value = |key: &str| {
         let mut lines = text.lines().filter_map(|line| line.split_once('='));

@@ -31,7 +31,8 @@ pub(super) fn array(
     elements(sender, array, &array::stored_type(value)?)
 }
 
-/// Count of dimensions, whether there are nulls, the type, length and lower bound of each dimension, the elements.
+/// Count of dimensions, whether there are nulls, the type, length and lower bound of each
+/// dimension, the elements.
 fn elements(
     sender: &mut Sender<'_, '_>,
     mut array: Array<'_>,

@@ -1,7 +1,9 @@
-//! Attribute bytes to what the server's send function gives: the values of `COPY … (FORMAT binary)` and of binary results.
+//! Attribute bytes to what the server's send function gives: the values of `COPY … (FORMAT binary)`
+//! and of binary results.
 //!
-//! Numbers are big-endian, texts have no end and stand in the encoding of the client, and what holds other values gives each
-//! with its length in front. Truth: the `…send` functions in `src/backend/utils/adt/` and `contrib`.
+//! Numbers are big-endian, texts have no end and stand in the encoding of the client, and what
+//! holds other values gives each with its length in front. Truth: the `…send` functions in
+//! `src/backend/utils/adt/` and `contrib`.
 
 mod containers;
 mod scalars;
@@ -34,8 +36,8 @@ impl BinaryWriter {
         }
     }
 
-    /// Appends a value: a fixed one whole, a varlena's payload. Tells whether all of its text was some; where it is an error,
-    /// what was appended is of no use.
+    /// Appends a value: a fixed one whole, a varlena's payload. Tells whether all of its text was
+    /// some; where it is an error, what was appended is of no use.
     pub fn write(
         &mut self,
         ty: &TypeInfo,

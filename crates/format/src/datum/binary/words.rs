@@ -1,4 +1,5 @@
-//! Values made of texts: documents and queries of text search, hstore, and what is sent as a version and a text.
+//! Values made of texts: documents and queries of text search, hstore, and what is sent as a
+//! version and a text.
 
 use super::super::contrib::{HSTORE_NULL, hstore_head, hstore_part};
 use super::super::reader::Reader;

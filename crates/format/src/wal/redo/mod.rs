@@ -1,8 +1,9 @@
 //! What a record of a heap or a sequence does to a page, as the server's recovery does it.
 //!
-//! A page is given as it lies there and changed in place; whether the record is newer than the page is the caller's
-//! question. Truth: `heap_redo` and `heap2_redo` in `src/backend/access/heap/heapam_xlog.c` (`heapam.c` before 18),
-//! `seq_redo` in `src/backend/commands/sequence.c`.
+//! A page is given as it lies there and changed in place; whether the record is newer than the page
+//! is the caller's question. Truth: `heap_redo` and `heap2_redo` in
+//! `src/backend/access/heap/heapam_xlog.c` (`heapam.c` before 18), `seq_redo` in
+//! `src/backend/commands/sequence.c`.
 
 mod heap;
 mod page;
@@ -65,8 +66,8 @@ pub struct OldRow {
     bytes: Vec<u8>,
 }
 
-/// Applies the record to its block number `id`, whose page is `page`. An update's old page comes before its new one, and
-/// hands on the old version in `old`.
+/// Applies the record to its block number `id`, whose page is `page`. An update's old page comes
+/// before its new one, and hands on the old version in `old`.
 pub fn apply(
     record: &Record<'_>,
     major: u16,

@@ -107,7 +107,8 @@ pub(crate) fn compact(page: &mut [u8]) -> Result<(), RedoFault> {
     Ok(())
 }
 
-/// `PageTruncateLinePointerArray`: unused line pointers at the end are given up, but for the first `kept` of the page.
+/// `PageTruncateLinePointerArray`: unused line pointers at the end are given up, but for the first
+/// `kept` of the page.
 pub(crate) fn truncate_pointers(page: &mut [u8], kept: u16) -> Result<(), RedoFault> {
     let view = Page::parse(page).ok_or(RedoFault::Page)?;
     let used = view

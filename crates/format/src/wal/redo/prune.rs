@@ -1,4 +1,5 @@
-//! Line pointers redirected, dead and unused, and rows frozen: what each major has its own records for.
+//! Line pointers redirected, dead and unused, and rows frozen: what each major has its own records
+//! for.
 //!
 //! ```text
 //! 13      0x10 clean   | xid u32 | nredirected u16 | ndead u16 |   data: | from, to … | dead … | unused … |
@@ -8,7 +9,8 @@
 //! 17, 18  0x10 to 0x30 | reason u8 | flags u8 | [xid u32] |  data: [nplans u16, -, plans as 16] [n, redirected] [n, dead] [n, unused] [offnum …]
 //! ```
 //!
-//! Truth: `src/include/access/heapam_xlog.h`, `heap_page_prune_execute` in `src/backend/access/heap/pruneheap.c`.
+//! Truth: `src/include/access/heapam_xlog.h`, `heap_page_prune_execute` in
+//! `src/backend/access/heap/pruneheap.c`.
 
 use super::{RedoFault, Target, page, tuple};
 use crate::bytes::{u16_at, u32_at};

@@ -1,4 +1,5 @@
-//! The header of a row as recovery writes it. Truth: `fix_infomask_from_infobits` in `src/backend/access/heap/heapam.c`.
+//! The header of a row as recovery writes it. Truth: `fix_infomask_from_infobits` in
+//! `src/backend/access/heap/heapam.c`.
 
 use crate::build::{put_u16, put_u32};
 use crate::bytes::u16_at;

@@ -6,7 +6,8 @@ use crate::table_profile::{TableShape, told};
 /// The value of the axis rate.
 pub(super) const LEARNED: &str = "learned";
 
-/// Cycles a second that are run: below, a run takes minutes to make a few; above, no session makes so many.
+/// Cycles a second that are run: below, a run takes minutes to make a few; above, no session makes
+/// so many.
 const CYCLES_MIN: f64 = 0.25;
 const CYCLES_MAX: f64 = 200.0;
 

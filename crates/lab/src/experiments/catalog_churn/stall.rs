@@ -1,4 +1,5 @@
-//! The incident: autovacuum cuts the empty end off a catalog, and a new session that must read it waits.
+//! The incident: autovacuum cuts the empty end off a catalog, and a new session that must read it
+//! waits.
 //!
 //! ```text
 //! bulk (once, in the base)  ─► pg_attribute  [ rows of the cluster | rows of tables that are gone ............ ]
@@ -35,7 +36,8 @@ const PATIENCE: Duration = Duration::from_secs(300);
 /// Between two probes.
 const PAUSE: Duration = Duration::from_millis(2);
 
-/// Between two questions whether autovacuum is done: the question itself may wait for a catalog, so that it is seldom asked.
+/// Between two questions whether autovacuum is done: the question itself may wait for a catalog, so
+/// that it is seldom asked.
 const ASKED_EVERY: Duration = Duration::from_millis(250);
 
 /// Columns of a table of the bulk.
@@ -58,15 +60,16 @@ pub(super) fn bulk_bytes(scale: Scale) -> u64 {
     u64::from(tables(scale)) * TABLE_BYTES
 }
 
-/// Makes the probe's table, which is there before the catalogs are bloated: its rows do not stand at their ends.
+/// Makes the probe's table, which is there before the catalogs are bloated: its rows do not stand
+/// at their ends.
 pub(super) fn make_probe(session: &mut Session) -> Result<()> {
     session
         .execute("CREATE TABLE probe (id integer PRIMARY KEY, word text); INSERT INTO probe VALUES (1, 'here')")
         .map_err(Error::sql("making the probe's table"))
 }
 
-/// Bloats the catalogs by tables that are created and dropped, so that the end of `pg_attribute` holds dead rows only, and
-/// notes by how much.
+/// Bloats the catalogs by tables that are created and dropped, so that the end of `pg_attribute`
+/// holds dead rows only, and notes by how much.
 pub(super) fn bulk(scale: Scale, session: &mut Session) -> Result<()> {
     let failed = || Error::sql("bloating the catalogs");
     let mut execute = |sql: &str| session.execute(sql).map_err(failed());
@@ -115,7 +118,8 @@ pub(super) fn forbid_cutting(session: &mut Session) -> Result<()> {
     Ok(())
 }
 
-/// The files of `pg_attribute`. They are looked at as files, since the server tells their size to nobody while it cuts.
+/// The files of `pg_attribute`. They are looked at as files, since the server tells their size to
+/// nobody while it cuts.
 struct Files {
     first: PathBuf,
 }
@@ -171,8 +175,8 @@ impl Probes {
     }
 }
 
-/// Restarts with an eager autovacuum and probes until it has been over `pg_attribute`; adds what was seen. A run that
-/// autovacuum did not come to has no stall, and says so.
+/// Restarts with an eager autovacuum and probes until it has been over `pg_attribute`; adds what
+/// was seen. A run that autovacuum did not come to has no stall, and says so.
 pub(super) fn probe(bench: &mut Bench<'_>, measured: Measured) -> Result<Measured> {
     for (name, value) in [
         ("autovacuum", "on"),
@@ -236,7 +240,8 @@ fn read_probe(bench: &mut Bench<'_>) -> Result<()> {
         .map_err(Error::sql("probing"))
 }
 
-/// How often autovacuum has been over `pg_attribute`; a visit counts when it is over, the cut included.
+/// How often autovacuum has been over `pg_attribute`; a visit counts when it is over, the cut
+/// included.
 const VISITS: &str =
     "SELECT autovacuum_count FROM pg_stat_sys_tables WHERE relid = 'pg_attribute'::regclass";
 

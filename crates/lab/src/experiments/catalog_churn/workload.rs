@@ -1,10 +1,12 @@
-//! The short-lived tables: a report's pivot table, and the five tables of a shop's login, as the article describes them.
+//! The short-lived tables: a report's pivot table, and the five tables of a shop's login, as the
+//! article describes them.
 
 use std::fmt::Write;
 
 use crate::load::script::statements;
 
-/// One cycle: statements that create, one that fills and one that drops; the latter two may be empty.
+/// One cycle: statements that create, one that fills and one that drops; the latter two may be
+/// empty.
 pub(super) struct Workload {
     pub(super) create: Vec<String>,
     pub(super) fill: String,
@@ -31,8 +33,8 @@ pub(super) fn named(name: &str) -> Workload {
     workload
 }
 
-/// Relations that a cycle creates: tables, their TOAST tables, indexes and sequences. Of a person's own cycle it is an
-/// estimate, the number of its CREATE statements.
+/// Relations that a cycle creates: tables, their TOAST tables, indexes and sequences. Of a person's
+/// own cycle it is an estimate, the number of its CREATE statements.
 pub(super) fn relations(name: &str, own: Option<&str>) -> f64 {
     match (name, own) {
         ("shop", _) => 32.0,

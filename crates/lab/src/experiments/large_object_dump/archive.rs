@@ -71,7 +71,8 @@ pub(super) fn salvaged(folder: &Path) -> Result<(Size, u64)> {
     Ok((size, objects))
 }
 
-/// The number of entries that `pg_restore -l` names at the head of its listing; the rest is not waited for.
+/// The number of entries that `pg_restore -l` names at the head of its listing; the rest is not
+/// waited for.
 pub(super) fn entries(listing: &mut Command) -> Result<u64> {
     let program = PathBuf::from(listing.get_program());
     let mut child = listing

@@ -29,8 +29,9 @@ impl Browser {
         }
     }
 
-    /// Opens a page and fills in its forms, and those that follow, with what is known; over when a page asks for nothing
-    /// of it. An answer is given once: a page that asks for it again has refused it.
+    /// Opens a page and fills in its forms, and those that follow, with what is known; over when a
+    /// page asks for nothing of it. An answer is given once: a page that asks for it again has
+    /// refused it.
     pub(super) fn fill_in(&mut self, url: &str, known: &[(&str, &str)]) -> Result<(), String> {
         let mut page = self.open(url, None)?;
         let mut given: Vec<&str> = Vec::new();

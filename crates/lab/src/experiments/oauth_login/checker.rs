@@ -1,4 +1,5 @@
-//! What makes a token good: who issued it, that it is whole, for whom it is, until when, and what it allows.
+//! What makes a token good: who issued it, that it is whole, for whom it is, until when, and what
+//! it allows.
 
 use std::sync::Mutex;
 
@@ -22,7 +23,8 @@ pub(super) struct Checker {
 }
 
 impl Checker {
-    /// The person whom the token names, or why it is refused. The words never hold a part of the token's signature.
+    /// The person whom the token names, or why it is refused. The words never hold a part of the
+    /// token's signature.
     pub(super) fn check(&self, token: &str) -> Result<String, String> {
         let token = Unproven::parse(token).ok_or("it is no signed token")?;
         // Only the trusted issuer is asked for keys, whatever a token says.

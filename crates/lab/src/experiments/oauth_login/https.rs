@@ -1,7 +1,8 @@
-//! HTTP over TLS, as much of it as a provider of identities and its clients need: one request a connection.
+//! HTTP over TLS, as much of it as a provider of identities and its clients need: one request a
+//! connection.
 //!
-//! The server answers each connection on a thread of its own and ends with its value; the client trusts one
-//! certificate and nobody else.
+//! The server answers each connection on a thread of its own and ends with its value; the client
+//! trusts one certificate and nobody else.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -91,7 +92,8 @@ impl HttpsServer {
 impl Drop for HttpsServer {
     fn drop(&mut self) {
         self.ending.store(true, Ordering::Relaxed);
-        // Wakes the thread that waits for clients; one that cannot be woken is left to the end of the process.
+        // Wakes the thread that waits for clients; one that cannot be woken is left to the end of
+        // the process.
         let woken = TcpStream::connect_timeout(&self.address, PATIENCE).is_ok();
         if let Some(thread) = self.thread.take().filter(|_| woken) {
             let _ = thread.join();

@@ -1,5 +1,6 @@
-//! Keycloak as the provider, where Java and a distribution are here. It has two realms: the trusted one, and another
-//! whose tokens must not let anybody in. Tokens come by the device flow, and a browser of ours logs in and approves.
+//! Keycloak as the provider, where Java and a distribution are here. It has two realms: the trusted
+//! one, and another whose tokens must not let anybody in. Tokens come by the device flow, and a
+//! browser of ours logs in and approves.
 
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
@@ -64,7 +65,8 @@ fn distribution() -> Option<PathBuf> {
 }
 
 impl Keycloak {
-    /// Starts a copy of the distribution, as it writes into its own folder, and waits until it answers.
+    /// Starts a copy of the distribution, as it writes into its own folder, and waits until it
+    /// answers.
     pub(super) fn start(bench: &mut Bench<'_>, certificates: &Certificates) -> Result<Self> {
         let distribution =
             distribution().ok_or_else(|| Error::Skip(missing().unwrap_or_default()))?;
@@ -221,8 +223,8 @@ fn free_port() -> Result<u16> {
     Ok(bound.map_err(Error::io("bind", "127.0.0.1"))?.port())
 }
 
-/// Java itself rather than Keycloak's script, which would leave it behind when it is killed; with `setpriv` it ends
-/// with us.
+/// Java itself rather than Keycloak's script, which would leave it behind when it is killed; with
+/// `setpriv` it ends with us.
 fn launch(bench: &Bench<'_>, home: &Path, address: &str) -> Result<Child> {
     let log_path = bench.folder().join("keycloak.log");
     let log = std::fs::File::options()

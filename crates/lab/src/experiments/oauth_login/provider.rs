@@ -6,7 +6,8 @@
 //! client    POST /token    device_code             ─► authorization_pending, later a token
 //! ```
 //!
-//! What kind of token comes depends on the client's name, so that every wrong token can be had by the right way.
+//! What kind of token comes depends on the client's name, so that every wrong token can be had by
+//! the right way.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -204,8 +205,8 @@ fn value<'a>(form: &'a BTreeMap<String, String>, name: &str) -> &'a str {
     form.get(name).map_or("", String::as_str)
 }
 
-/// Goes the whole way of a client for this person: discovery, device code, a first try that is too early, the
-/// person's approval, the token.
+/// Goes the whole way of a client for this person: discovery, device code, a first try that is too
+/// early, the person's approval, the token.
 pub(super) fn obtain(
     certificates: &Certificates,
     discovery_url: &str,

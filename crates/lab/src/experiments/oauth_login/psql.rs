@@ -1,4 +1,5 @@
-//! The same login by psql, whose library brings its own device flow along (`libpq-oauth`, since PostgreSQL 18).
+//! The same login by psql, whose library brings its own device flow along (`libpq-oauth`, since
+//! PostgreSQL 18).
 
 use std::io::{BufRead, BufReader};
 use std::path::Path;
@@ -19,7 +20,8 @@ pub(super) fn programs() -> Vec<Installation> {
     found
 }
 
-/// Logs in with the first psql that can. The person of our own provider approves at once, Keycloak's with a browser.
+/// Logs in with the first psql that can. The person of our own provider approves at once,
+/// Keycloak's with a browser.
 pub(super) fn log_in(bench: &mut Bench<'_>, stage: &Stage) -> Result<Answer> {
     let mut why =
         "no psql 18 is here; `cargo xtask servers` fetches Debian sid's, with libpq-oauth"

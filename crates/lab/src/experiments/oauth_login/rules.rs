@@ -1,7 +1,8 @@
 //! The lines of `pg_hba.conf` and `pg_ident.conf`, and what the server says about wrong ones.
 //!
-//! A server that is told to reload keeps its old lines when one of the new ones is wrong, and says so only in its log.
-//! `pg_hba_file_rules` and `pg_ident_file_mappings` show how the files as they stand now would be read.
+//! A server that is told to reload keeps its old lines when one of the new ones is wrong, and says
+//! so only in its log. `pg_hba_file_rules` and `pg_ident_file_mappings` show how the files as they
+//! stand now would be read.
 
 use pgclinic_servers::Session;
 
@@ -126,7 +127,8 @@ pub(super) fn wrong_lines(session: &mut Session) -> Result<Vec<WrongLine>> {
     Ok(wrong)
 }
 
-/// What an error of `hba.c` or `auth-oauth.c` means and what helps; `None` for one that is not known.
+/// What an error of `hba.c` or `auth-oauth.c` means and what helps; `None` for one that is not
+/// known.
 pub(super) fn explain(error: &str) -> Option<&'static str> {
     let known = EXPLAINED.iter().find(|(part, _)| error.contains(part));
     known.map(|(_, words)| *words)

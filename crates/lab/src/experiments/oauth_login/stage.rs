@@ -1,4 +1,5 @@
-//! What a run sets up around its server: providers, certificates, the validator and its service, the rules.
+//! What a run sets up around its server: providers, certificates, the validator and its service,
+//! the rules.
 
 use std::path::Path;
 use std::sync::Mutex;
@@ -18,7 +19,8 @@ use super::verdict;
 use crate::bench::Bench;
 use crate::error::{Error, Result};
 
-/// A library that is not there: the rules are read as with a real one, and a login ends where it would be asked.
+/// A library that is not there: the rules are read as with a real one, and a login ends where it
+/// would be asked.
 const NO_VALIDATOR: &str = "pgclinic_no_validator";
 
 /// Everything but the server itself.
@@ -124,7 +126,8 @@ impl Stage {
         })
     }
 
-    /// What the person does whom a client tells to visit a page and enter a code. Our own provider's needs nothing done.
+    /// What the person does whom a client tells to visit a page and enter a code. Our own
+    /// provider's needs nothing done.
     pub(super) fn approve(&self, url: &str, code: &str) -> std::result::Result<(), String> {
         match &self.provider {
             Some(Issuing::Keycloak(keycloak)) => {

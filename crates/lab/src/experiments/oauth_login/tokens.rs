@@ -1,4 +1,5 @@
-//! Tokens: three parts in base64url, the last one a signature over the others (RFC 7515, 7517, 7519).
+//! Tokens: three parts in base64url, the last one a signature over the others (RFC 7515, 7517,
+//! 7519).
 //!
 //! ```text
 //! {"alg":"ES256","kid":"1"} . {"iss":…,"aud":…,"exp":…,"scope":…} . signature
@@ -82,7 +83,8 @@ impl<'a> Unproven<'a> {
         })
     }
 
-    /// Whether one of these public keys made the signature. The method is the key's, never the token's own choice.
+    /// Whether one of these public keys made the signature. The method is the key's, never the
+    /// token's own choice.
     pub(super) fn is_signed_by(&self, keys: &Value) -> bool {
         let keys = keys.get("keys").and_then(Value::as_array);
         let own = self.header.get("kid");

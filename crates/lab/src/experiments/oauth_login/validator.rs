@@ -1,5 +1,5 @@
-//! The validator in the server, and the service that it asks. PostgreSQL brings none along: its module is compiled here
-//! from a page of C, and what decides is [`Checker`].
+//! The validator in the server, and the service that it asks. PostgreSQL brings none along: its
+//! module is compiled here from a page of C, and what decides is [`Checker`].
 
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::net::{UnixListener, UnixStream};
@@ -89,7 +89,8 @@ impl Service {
 impl Drop for Service {
     fn drop(&mut self) {
         self.ending.store(true, Ordering::Relaxed);
-        // Wakes the thread that waits for the module; one that cannot be woken is left to the end of the process.
+        // Wakes the thread that waits for the module; one that cannot be woken is left to the end
+        // of the process.
         let woken = UnixStream::connect(&self.socket).is_ok();
         if let Some(thread) = self.thread.take().filter(|_| woken) {
             let _ = thread.join();

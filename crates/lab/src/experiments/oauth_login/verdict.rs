@@ -1,4 +1,5 @@
-//! Whether the rules hold, as decision cards. Nothing is compared here: one wrong answer is one too many.
+//! Whether the rules hold, as decision cards. Nothing is compared here: one wrong answer is one too
+//! many.
 
 use std::collections::BTreeSet;
 

@@ -6,9 +6,10 @@
 //! prepared   (Parse Sync once)  Bind Describe Execute Sync
 //! ```
 //!
-//! These are the frames that libpq sends for `PQsendQuery`, `PQsendQueryParams` and `PQsendQueryPrepared`, so that
-//! a server has the same work from us as from any program. Rows are read and thrown away without being gathered.
-//! The protocol is described in `doc/src/sgml/protocol.sgml`.
+//! These are the frames that libpq sends for `PQsendQuery`, `PQsendQueryParams` and
+//! `PQsendQueryPrepared`, so that a server has the same work from us as from any program. Rows are
+//! read and thrown away without being gathered. The protocol is described in
+//! `doc/src/sgml/protocol.sgml`.
 
 mod authentication;
 mod frames;

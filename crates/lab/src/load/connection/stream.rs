@@ -14,7 +14,8 @@ use pgclinic_servers::Address;
 /// How long to wait when the server's queue of new connections is full.
 const BACKLOG_PAUSE: Duration = Duration::from_millis(5);
 
-/// How long a read alone on its thread sleeps before other things on the thread, such as a time limit, have a turn.
+/// How long a read alone on its thread sleeps before other things on the thread, such as a time
+/// limit, have a turn.
 const TURN: Duration = Duration::from_millis(100);
 
 #[derive(Debug)]
@@ -49,8 +50,9 @@ impl Stream {
         }
     }
 
-    /// The same connection for a thread that drives no other: it sleeps in `recv` itself, as pgbench does for such a
-    /// client. That saves asking what is ready, and the kernel hands the processor from server to client.
+    /// The same connection for a thread that drives no other: it sleeps in `recv` itself, as
+    /// pgbench does for such a client. That saves asking what is ready, and the kernel hands the
+    /// processor from server to client.
     pub(super) fn alone(self) -> io::Result<Self> {
         match self {
             Self::Unix(stream) => {
@@ -69,8 +71,8 @@ impl Stream {
         }
     }
 
-    /// Waits for bytes and reads some; 0 is the end. A short read tells tokio that nothing more is there, which
-    /// saves the system call that would only say so.
+    /// Waits for bytes and reads some; 0 is the end. A short read tells tokio that nothing more is
+    /// there, which saves the system call that would only say so.
     pub(super) async fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
         match self {
             Self::Unix(stream) => read_ready(stream, into).await,

@@ -1,7 +1,8 @@
 //! The other driver: `pgbench`, where it is installed.
 //!
-//! It gets the same scripts, clients, protocol, rate and seed, and its own report is read back. What it does not tell
-//! stays unknown: there is no histogram, and errors end its clients instead of being counted.
+//! It gets the same scripts, clients, protocol, rate and seed, and its own report is read back.
+//! What it does not tell stays unknown: there is no histogram, and errors end its clients instead
+//! of being counted.
 
 mod process;
 mod report;
@@ -32,8 +33,8 @@ pub fn installed() -> Option<PathBuf> {
     majors.find(|path| path.is_file())
 }
 
-/// Runs the load with `program`. `begun` is called once, when all its clients are connected. An error is a sentence that
-/// says what it cannot do or what it said.
+/// Runs the load with `program`. `begun` is called once, when all its clients are connected. An
+/// error is a sentence that says what it cannot do or what it said.
 pub fn run(
     program: &Path,
     load: &Load,

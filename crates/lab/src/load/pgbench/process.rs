@@ -51,8 +51,8 @@ impl Process {
         })
     }
 
-    /// Waits for its end, which comes early where somebody wants the load to stop. `begun` is called when all clients are
-    /// connected, or at once where the server lets nobody ask.
+    /// Waits for its end, which comes early where somebody wants the load to stop. `begun` is
+    /// called when all clients are connected, or at once where the server lets nobody ask.
     pub(super) fn run(
         mut self,
         load: &Load,

@@ -1,4 +1,5 @@
-//! What pgbench prints, read back (`printResults` and `printProgressReport` of `src/bin/pgbench/pgbench.c`).
+//! What pgbench prints, read back (`printResults` and `printProgressReport` of
+//! `src/bin/pgbench/pgbench.c`).
 //!
 //! ```text
 //! number of transactions actually processed: 94852          stdout

@@ -1,4 +1,5 @@
-//! The expressions of `\set`: whole numbers, variables, `+ - * / %`, parentheses and `random(low, high)`.
+//! The expressions of `\set`: whole numbers, variables, `+ - * / %`, parentheses and `random(low,
+//! high)`.
 
 use super::cursor::Cursor;
 use super::parse::Names;

@@ -5,10 +5,11 @@
 //! SELECT abalance FROM accounts WHERE id = :account;  text, slot 1, text
 //! ```
 //!
-//! A script is read once; every variable becomes a numbered slot, so that a client keeps only a list of numbers.
-//! What pgbench knows beyond that is refused with its line and column. The model is `src/bin/pgbench/pgbench.c`
-//! (`ParseScript`, `parseQuery`) and `exprparse.y`. One difference is said out loud: a variable inside quotes of any
-//! kind is an error here, because pgbench replaces it in the simple protocol and not in the others.
+//! A script is read once; every variable becomes a numbered slot, so that a client keeps only a
+//! list of numbers. What pgbench knows beyond that is refused with its line and column. The model
+//! is `src/bin/pgbench/pgbench.c` (`ParseScript`, `parseQuery`) and `exprparse.y`. One difference
+//! is said out loud: a variable inside quotes of any kind is an error here, because pgbench
+//! replaces it in the simple protocol and not in the others.
 
 mod cursor;
 mod expression;

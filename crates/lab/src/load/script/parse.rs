@@ -77,7 +77,8 @@ fn skip_between(cursor: &mut Cursor<'_>) -> Result<(), SyntaxError> {
     }
 }
 
-/// `\set name expression` to the end of the line, or of the last line that a `\` at the end continues.
+/// `\set name expression` to the end of the line, or of the last line that a `\` at the end
+/// continues.
 fn set(cursor: &mut Cursor<'_>, names: &mut Names) -> Result<Step, SyntaxError> {
     let at = *cursor;
     cursor.next();
@@ -121,8 +122,8 @@ fn logical_line(cursor: &mut Cursor<'_>) -> String {
     }
 }
 
-/// One command up to its `;`, or up to the end of the text. Comments to the end of a line are left out, others stay: some
-/// extensions read hints in them.
+/// One command up to its `;`, or up to the end of the text. Comments to the end of a line are left
+/// out, others stay: some extensions read hints in them.
 fn sql(cursor: &mut Cursor<'_>, names: &Names) -> Result<Template, SyntaxError> {
     let mut template = Template::default();
     let mut nesting = Nesting::default();
@@ -182,8 +183,9 @@ fn variable(
     Ok(true)
 }
 
-/// pgbench replaces a variable in the simple protocol wherever it stands, in texts, names and dollar quotes too, and sends
-/// `$1` there in the others, which the server takes as part of the quote.
+/// pgbench replaces a variable in the simple protocol wherever it stands, in texts, names and
+/// dollar quotes too, and sends `$1` there in the others, which the server takes as part of the
+/// quote.
 fn refuse_variables<'a>(
     opened: Cursor<'a>,
     end: &Cursor<'a>,

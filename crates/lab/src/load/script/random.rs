@@ -6,7 +6,8 @@ pub(crate) struct Random(fastrand::Rng);
 
 impl Random {
     pub(crate) fn new(seed: u64, client: u32) -> Self {
-        // Neighbouring seeds of neighbouring clients must not meet: an odd factor spreads them over 64 bits.
+        // Neighbouring seeds of neighbouring clients must not meet: an odd factor spreads them over
+        // 64 bits.
         let spread = u64::from(client).wrapping_mul(0x9E37_79B9_7F4A_7C15);
         Self(fastrand::Rng::with_seed(seed ^ spread))
     }

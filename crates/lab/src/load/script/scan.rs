@@ -1,7 +1,9 @@
-//! SQL taken apart into words, quotes, comments and signs, and into commands: for scripts and for a person's statements.
+//! SQL taken apart into words, quotes, comments and signs, and into commands: for scripts and for a
+//! person's statements.
 //!
-//! The rules are those of `src/fe_utils/psqlscan.l`, which psql and pgbench share: `;` ends a command outside of quotes,
-//! comments, parentheses, and of the body of a function in SQL (`BEGIN ATOMIC … END`).
+//! The rules are those of `src/fe_utils/psqlscan.l`, which psql and pgbench share: `;` ends a
+//! command outside of quotes, comments, parentheses, and of the body of a function in SQL (`BEGIN
+//! ATOMIC … END`).
 
 use super::SyntaxError;
 use super::cursor::Cursor;
@@ -24,7 +26,8 @@ pub(super) enum Piece<'a> {
     Other,
 }
 
-/// Reads the next piece; `None` at the end of the text. A quote or a comment that is never closed is an error.
+/// Reads the next piece; `None` at the end of the text. A quote or a comment that is never closed
+/// is an error.
 pub(super) fn piece<'a>(cursor: &mut Cursor<'a>) -> Result<Option<Piece<'a>>, SyntaxError> {
     let Some(first) = cursor.peek() else {
         return Ok(None);
@@ -181,8 +184,8 @@ impl<'a> Nesting<'a> {
     }
 }
 
-/// The statements of a text, without their `;`. What holds nothing but blanks and comments is none; what is never closed
-/// reaches to the end of the text, and the server says what is wrong with it.
+/// The statements of a text, without their `;`. What holds nothing but blanks and comments is none;
+/// what is never closed reaches to the end of the text, and the server says what is wrong with it.
 pub fn statements(sql: &str) -> Vec<String> {
     let (mut statements, mut rest) = (Vec::new(), Cursor::new(sql));
     while rest.peek().is_some() {
@@ -208,8 +211,9 @@ pub fn statements(sql: &str) -> Vec<String> {
     statements
 }
 
-/// The text without what a server passes over: comments go away, and blanks outside of quotes are one blank. Hints stand in
-/// comments and stay; so does what follows something that is never closed.
+/// The text without what a server passes over: comments go away, and blanks outside of quotes are
+/// one blank. Hints stand in comments and stay; so does what follows something that is never
+/// closed.
 pub(crate) fn without_comments(sql: &str) -> String {
     let (mut plain, mut rest) = (String::new(), Cursor::new(sql));
     loop {

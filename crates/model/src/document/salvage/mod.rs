@@ -198,7 +198,7 @@ impl RowCounts {
 
     /// Every version that was found went somewhere.
     fn adds_up(&self) -> bool {
-        self.found == self.written + self.skipped + self.refused
+        self.found == self.written + self.skipped + self.refused && self.suspect <= self.written
     }
 
     fn is_whole(&self) -> bool {

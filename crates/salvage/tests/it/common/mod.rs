@@ -121,7 +121,8 @@ pub(crate) fn copied_in(
     found
 }
 
-/// Lines, sorted. A line break inside a value splits it on both sides alike. Rows, where they are binary.
+/// Lines, sorted. A line break inside a value splits it on both sides alike. Rows, where they are
+/// binary.
 pub(crate) fn lines(bytes: &[u8]) -> Lines {
     if let Some(rows) = bytes.strip_prefix(b"PGCOPY\n\xFF\r\n\0\0\0\0\0\0\0\0\0") {
         let mut rows = binary_rows(rows);

@@ -1,7 +1,7 @@
 //! Blocks that were unpacked last, a bounded number of them.
 //!
-//! Each block has one slot, which it shares with others, so that nothing is searched for. A lock is held for a copy, never while
-//! something is unpacked.
+//! Each block has one slot, which it shares with others, so that nothing is searched for. A lock is
+//! held for a copy, never while something is unpacked.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 

@@ -1,12 +1,13 @@
-//! Where each block lies in the file: two bytes a block for its form, and one offset for every 64 blocks.
+//! Where each block lies in the file: two bytes a block for its form, and one offset for every 64
+//! blocks.
 //!
 //! ```text
 //! group 0: offset of block 0,  form of block 0, form of block 1, … form of block 63
 //! group 1: offset of block 64, form of block 64, …
 //! ```
 //!
-//! A block lies behind the one before it, so that its offset is that of its group and the bytes of those between. That is
-//! 34 MiB of memory for a TiB.
+//! A block lies behind the one before it, so that its offset is that of its group and the bytes of
+//! those between. That is 34 MiB of memory for a TiB.
 
 /// Blocks that share an offset.
 const GROUP_BLOCKS: usize = 64;

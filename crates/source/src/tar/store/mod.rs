@@ -5,9 +5,10 @@
 //! file  ├ LZ4 ┤              ├ as it is ──────────┤ (zeros: nothing)   in memory
 //! ```
 //!
-//! Bytes are appended and never changed. Each full block is packed alone, so that a read unpacks the blocks that it touches and
-//! nothing else; one that hardly shrinks is kept as it is, one of zeros takes nothing. The index lies in memory. Pages of a
-//! cluster shrink to a fifth or a third, seldom to no less than two thirds.
+//! Bytes are appended and never changed. Each full block is packed alone, so that a read unpacks
+//! the blocks that it touches and nothing else; one that hardly shrinks is kept as it is, one of
+//! zeros takes nothing. The index lies in memory. Pages of a cluster shrink to a fifth or a third,
+//! seldom to no less than two thirds.
 
 mod cache;
 mod index;
@@ -33,8 +34,8 @@ const BLOCK: usize = 64 << 10;
 /// A block that is not at least a sixteenth smaller when it is packed is quicker to read as it is.
 const PACKED_MAX: usize = BLOCK - BLOCK / 16;
 
-/// A block that takes less counts as if it was kept as it is: bytes that shrink to nothing would come without end. Pages with
-/// something in them take more.
+/// A block that takes less counts as if it was kept as it is: bytes that shrink to nothing would
+/// come without end. Pages with something in them take more.
 const COUNTED_MIN: u64 = BLOCK as u64 / 32;
 
 /// Compressed blocks that are read at any place. Writing needs it alone, reading is for any number
@@ -185,7 +186,8 @@ fn place(offset: u64) -> (u64, usize) {
     )
 }
 
-/// How a block is kept, and the bytes that are written of it; `memory` is as large as the worst case.
+/// How a block is kept, and the bytes that are written of it; `memory` is as large as the worst
+/// case.
 fn pack<'a>(block: &'a [u8], table: &mut CompressTable, memory: &'a mut [u8]) -> (Form, &'a [u8]) {
     if is_zeros(block) {
         return (Form::Zeros, &[]);

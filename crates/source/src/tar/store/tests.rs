@@ -1,4 +1,5 @@
-//! What is appended reads back, whatever it is and however it is asked for, and takes the room that it should.
+//! What is appended reads back, whatever it is and however it is asked for, and takes the room that
+//! it should.
 
 use proptest::prelude::*;
 

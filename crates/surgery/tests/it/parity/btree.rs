@@ -1,10 +1,10 @@
-//! What `amcheck` finds on btree indexes that were hurt, each in another way, we find on the same index
-//! and, where `amcheck` names blocks, at one of them. What it does not find at all is listed.
+//! What `amcheck` finds on btree indexes that were hurt, each in another way, we find on the same
+//! index and, where `amcheck` names blocks, at one of them. What it does not find at all is listed.
 
 use crate::parity::indexes::Trial;
 
-/// A table whose indexes have three levels; an index on each column for each injury. Equal values of
-/// `amount` need not look alike, so that its indexes must not share entries.
+/// A table whose indexes have three levels; an index on each column for each injury. Equal values
+/// of `amount` need not look alike, so that its indexes must not share entries.
 const BTREE: Trial = Trial {
     prefix: "btree-",
     fill: "CREATE SCHEMA parity; CREATE TABLE parity.rows (id int, word text COLLATE \"C\", amount numeric); \
@@ -23,8 +23,8 @@ const BTREE: Trial = Trial {
             ", heapallindexed => true, rootdescend => true",
         ),
     ],
-    // Where a key is beyond all that lead to its page, `amcheck` names the page in front of the one to
-    // which nothing leads.
+    // Where a key is beyond all that lead to its page, `amcheck` names the page in front of the one
+    // to which nothing leads.
     also_meant: |message, named| {
         let next = message.starts_with("child high key is greater");
         let named = named.iter().filter(|_| next);

@@ -1,5 +1,5 @@
-//! What `gin_index_check` of 18 finds on GIN indexes that were hurt, each in another way, we find on the
-//! same index and, where it names blocks, at one of them. The others it does not find.
+//! What `gin_index_check` of 18 finds on GIN indexes that were hurt, each in another way, we find
+//! on the same index and, where it names blocks, at one of them. The others it does not find.
 
 use std::collections::BTreeSet;
 

@@ -181,7 +181,8 @@ impl Trial {
         complaints
     }
 
-    /// What of this complaint about an index hurt at `block` we do not find; nothing where all is well.
+    /// What of this complaint about an index hurt at `block` we do not find; nothing where all is
+    /// well.
     fn missed(&self, message: &Message, block: u32, ours: &[Finding]) -> Option<String> {
         let mut named = blocks_in(&said(message));
         named.extend((self.also_meant)(&message.message, &named));
@@ -190,7 +191,8 @@ impl Trial {
             .filter_map(|finding| finding.place.block)
             .collect();
         at.extend(ours.iter().flat_map(|finding| blocks_in(&finding.message)));
-        // A row that a scan of the leaves does not meet has its entry on a page that is not linked: ours names the page.
+        // A row that a scan of the leaves does not meet has its entry on a page that is not linked:
+        // ours names the page.
         let is_of_row = message.message.starts_with("heap tuple ") && at.contains(&block);
         let same = named.is_empty() || is_of_row || named.intersection(&at).next().is_some();
         (ours.is_empty() || !same).then(|| format!("{}; ours at {at:?}", said(message)))

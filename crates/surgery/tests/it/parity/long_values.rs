@@ -1,4 +1,5 @@
-//! What `amcheck` finds in long values that were hurt, each in another way, we find at the same row.
+//! What `amcheck` finds in long values that were hurt, each in another way, we find at the same
+//! row.
 
 use crate::parity::heap::Trial;
 

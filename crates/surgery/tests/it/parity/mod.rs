@@ -1,4 +1,5 @@
-//! What the server's own tools, `amcheck` and `pg_visibility`, find on a cluster that was hurt, we find at the same places.
+//! What the server's own tools, `amcheck` and `pg_visibility`, find on a cluster that was hurt, we
+//! find at the same places.
 
 mod btree;
 mod gin;

@@ -1,5 +1,5 @@
-//! What `pg_check_visible` and `pg_check_frozen` find, we find in the same block: on single rows that were
-//! hurt, and on a table that changed after its visibility map was saved.
+//! What `pg_check_visible` and `pg_check_frozen` find, we find in the same block: on single rows
+//! that were hurt, and on a table that changed after its visibility map was saved.
 
 use std::collections::BTreeSet;
 use std::fs::{read, write};
