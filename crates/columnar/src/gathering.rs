@@ -1,5 +1,6 @@
 //! The values of one column, until there are enough of them for a batch.
 
+use std::collections::HashSet;
 use std::mem::take;
 use std::sync::Arc;
 
@@ -85,6 +86,21 @@ impl Gathering {
         let end = i32::try_from(end).map_err(|_| wrong(&self.kind, end))?;
         self.ends.push(end);
         Ok(())
+    }
+
+    /// Most of the values so far are there only once. Of lists nothing is known.
+    pub(crate) fn is_varied(&self) -> bool {
+        let bytes = self.bytes.as_slice();
+        let distinct: HashSet<&[u8]> = match (&self.elements, self.kind.width()) {
+            (Some(_), _) => return false,
+            (None, Some(width)) => bytes.chunks_exact(width).collect(),
+            (None, None) => {
+                let ends = self.ends.iter().map(|end| usize::try_from(*end).ok());
+                let ranges = ends.clone().zip(ends.skip(1));
+                ranges.filter_map(|(from, to)| bytes.get(from?..to?)).collect()
+            }
+        };
+        distinct.len() > self.rows / 2
     }
 
     /// All values so far as an array; none are left.

@@ -16,6 +16,7 @@ use parquet::arrow::ArrowWriter;
 use parquet::basic::Compression;
 use parquet::errors::ParquetError;
 use parquet::file::properties::WriterProperties;
+use parquet::schema::types::ColumnPath;
 
 use crate::cells;
 use crate::gathering::Gathering;
@@ -82,7 +83,9 @@ enum Writer {
 
 /// Takes rows and gives the bytes of a file.
 pub struct Packer {
-    writer: Writer,
+    layout: Layout,
+    /// Made with the first batch, which says how columns are encoded.
+    writer: Option<Writer>,
     schema: Arc<Schema>,
     columns: Vec<Gathering>,
     rows: usize,
@@ -98,21 +101,9 @@ impl Packer {
             .iter()
             .map(|field| field.kind.field(&field.name));
         let schema = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
-        let writer = match plan.layout {
-            Layout::Parquet => {
-                let properties = WriterProperties::builder()
-                    .set_compression(Compression::SNAPPY)
-                    .set_max_row_group_row_count(Some(GROUP_ROWS))
-                    .set_created_by("pgclinic".into())
-                    .build();
-                let writer =
-                    ArrowWriter::try_new(Vec::new(), Arc::clone(&schema), Some(properties));
-                Writer::Parquet(Box::new(writer?))
-            }
-            Layout::Arrow => Writer::Arrow(Box::new(FileWriter::try_new(Vec::new(), &schema)?)),
-        };
         Ok(Packer {
-            writer,
+            layout: plan.layout,
+            writer: None,
             schema,
             columns: plan
                 .fields
@@ -155,9 +146,16 @@ impl Packer {
         if take(&mut self.rows) == 0 {
             return Ok(());
         }
+        let writer = match &mut self.writer {
+            Some(writer) => writer,
+            None => {
+                let writer = begun(self.layout, &self.schema, &self.columns)?;
+                self.writer.insert(writer)
+            }
+        };
         let columns: Result<Vec<_>, _> = self.columns.iter_mut().map(Gathering::finish).collect();
         let batch = RecordBatch::try_new(Arc::clone(&self.schema), columns?)?;
-        let ready = match &mut self.writer {
+        let ready = match writer {
             Writer::Parquet(writer) => {
                 writer.write(&batch)?;
                 let doublings = writer.flushed_row_groups().len() / GROUPS_OF_A_SIZE;
@@ -178,10 +176,45 @@ impl Packer {
     /// There are no more rows: appends the end of the file.
     pub fn finish(mut self, out: &mut Vec<u8>) -> Result<(), ColumnarError> {
         self.write_batch(out)?;
-        out.extend_from_slice(&match self.writer {
+        let writer = match self.writer {
+            Some(writer) => writer,
+            None => begun(self.layout, &self.schema, &self.columns)?,
+        };
+        out.extend_from_slice(&match writer {
             Writer::Parquet(writer) => writer.into_inner()?,
             Writer::Arrow(writer) => writer.into_inner()?,
         });
         Ok(())
     }
+}
+
+/// A writer whose file begins with what was gathered.
+fn begun(
+    layout: Layout,
+    schema: &Arc<Schema>,
+    columns: &[Gathering],
+) -> Result<Writer, ColumnarError> {
+    Ok(match layout {
+        Layout::Parquet => {
+            let properties = Some(parquet_properties(schema, columns));
+            let writer = ArrowWriter::try_new(Vec::new(), Arc::clone(schema), properties);
+            Writer::Parquet(Box::new(writer?))
+        }
+        Layout::Arrow => Writer::Arrow(Box::new(FileWriter::try_new(Vec::new(), schema)?)),
+    })
+}
+
+/// A dictionary of values that hardly ever come again takes most of the time, and saves nothing.
+fn parquet_properties(schema: &Schema, columns: &[Gathering]) -> WriterProperties {
+    let plain = WriterProperties::builder()
+        .set_compression(Compression::SNAPPY)
+        .set_max_row_group_row_count(Some(GROUP_ROWS))
+        .set_created_by("pgclinic".into());
+    let columns = schema.fields().iter().zip(columns);
+    let varied = columns.filter(|(_, column)| column.is_varied());
+    let properties = varied.fold(plain, |properties, (field, _)| {
+        let path = ColumnPath::new(vec![field.name().clone()]);
+        properties.set_column_dictionary_enabled(path, false)
+    });
+    properties.build()
 }
