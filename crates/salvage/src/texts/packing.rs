@@ -48,6 +48,11 @@ enum Way {
     Stored,
     /// From what the type's send function gives.
     Sent,
+    /// A number: straight from the stored bytes where it is short, else as [`Way::Sent`].
+    Decimal {
+        precision: u8,
+        scale: u8,
+    },
     /// Their text.
     Printed,
     /// Their text in the encoding of the database.
@@ -89,7 +94,8 @@ impl ArrowEncoder {
             Some(kind) if is_raw && holds_text(&kind) => ArrowEncoder::RAW,
             Some(kind) => {
                 let way = match kind {
-                    Kind::List(_) | Kind::Decimal { .. } => Way::Sent,
+                    Kind::List(_) => Way::Sent,
+                    Kind::Decimal { precision, scale } => Way::Decimal { precision, scale },
                     _ => Way::Stored,
                 };
                 ArrowEncoder { kind, way }
@@ -212,6 +218,13 @@ impl Texts {
         let packed = match packing.way {
             Way::Stored => stored(&packing.kind, value, out),
             Way::Sent => self.sent(column, &packing.kind, value, out),
+            Way::Decimal { precision, scale } => match short_unscaled(value, precision, scale) {
+                Some(number) => {
+                    out.extend_from_slice(&number.to_le_bytes());
+                    Ok(())
+                }
+                None => self.sent(column, &packing.kind, value, out),
+            },
             Way::Printed => self.printed(column, value, out),
             Way::PrintedRaw => self.printed_raw(column, value, out),
         };
@@ -466,6 +479,42 @@ fn unscaled(sent: &[u8], precision: u8, scale: u8) -> Result<i128, EncodeError> 
     Ok(if is_negative { -sum } else { sum })
 }
 
+/// The same of a stored number with the short header and few digits; nothing where anything about it
+/// asks for a closer look. Truth: `NumericShort` in `numeric.c`.
+fn short_unscaled(value: &[u8], precision: u8, scale: u8) -> Option<i128> {
+    /// Digits to base 10000 of which eight bytes hold any number.
+    const FEW: usize = 4;
+    let (words, []) = value.as_chunks::<2>() else {
+        return None;
+    };
+    let [head, digits @ ..] = words else {
+        return None;
+    };
+    let head = u16::from_le_bytes(*head);
+    (head & 0xC000 == 0x8000 && digits.len() <= FEW).then_some(())?;
+    let mut sum = 0u64;
+    for digit in digits {
+        let digit = u16::from_le_bytes(*digit);
+        (digit < 10_000).then_some(())?;
+        sum = sum * 10_000 + u64::from(digit);
+    }
+    // Seven bits, the highest of them the sign.
+    let weight = i32::from(head & 0x3F) - i32::from(head & 0x40);
+    let last = weight + 1 - i32::try_from(digits.len()).ok()?;
+    let power = DEC_DIGITS * last + i32::from(scale);
+    let ten_to = |power: u32| 10u64.checked_pow(power);
+    let number = match u32::try_from(power) {
+        Ok(power) => sum.checked_mul(ten_to(power)?)?,
+        Err(_) => {
+            let unit = ten_to(power.unsigned_abs())?;
+            sum.is_multiple_of(unit).then_some(sum / unit)?
+        }
+    };
+    let fits = ten_to(precision.into()).is_none_or(|end| number < end);
+    let number = i128::from(number);
+    fits.then_some(if head & 0x2000 != 0 { -number } else { number })
+}
+
 /// For powers up to 38.
 fn ten_to(power: u32) -> i128 {
     10i128.pow(power)
@@ -496,6 +545,42 @@ mod tests {
         assert_eq!(of(0, 0xC000, &[], 2), None);
         assert_eq!(of(20, 0, &[1], 0), None);
         assert!(unscaled(&sent(0, 0, &[1000]), 3, 0).is_err());
+    }
+
+    #[test]
+    fn short_numbers_are_read_alike_on_both_ways() {
+        let digits: [&[u16]; 6] = [
+            &[],
+            &[7],
+            &[12, 3400],
+            &[1, 2, 5000],
+            &[9999, 9999, 9999, 9999],
+            &[0, 1],
+        ];
+        for digits in digits {
+            for weight in -3i16..6 {
+                for (sign, sent_sign) in [(0u16, 0u16), (0x2000, 0x4000)] {
+                    let bits = (weight & 0x7F).cast_unsigned();
+                    let words = [[0x8000 | sign | bits].as_slice(), digits].concat();
+                    let stored: Vec<u8> =
+                        words.iter().flat_map(|word| word.to_le_bytes()).collect();
+                    let signed: Vec<i16> = digits.iter().map(|digit| digit.cast_signed()).collect();
+                    for (precision, scale) in [(10, 2), (4, 0), (38, 8), (19, 19), (3, 3)] {
+                        let long = unscaled(&sent(weight, sent_sign, &signed), precision, scale);
+                        let short = short_unscaled(&stored, precision, scale);
+                        let what = format!("{digits:?} {weight} {precision} {scale}");
+                        assert!(short.is_none() || short == long.ok(), "{what}: {short:?}");
+                    }
+                }
+            }
+        }
+        let of = |words: [u16; 3]| {
+            let stored = words.map(u16::to_le_bytes);
+            short_unscaled(stored.as_flattened(), 10, 2)
+        };
+        assert_eq!(of([0x8000 | 2 << 7, 1234, 5600]), Some(123_456));
+        assert_eq!(of([0xA000 | 2 << 7, 1234, 5600]), Some(-123_456));
+        assert_eq!(of([0x8000, 1, 10_000]), None);
     }
 
     #[test]
