@@ -118,7 +118,7 @@ fn chain(own: &Places) -> Vec<(BlockNo, u32)> {
     let first = own.faces.iter().find(|(_, face)| face.is_first);
     let mut at = first.map(|(block, _)| *block);
     // Links that run in a circle end after all leaves.
-    while let Some((block, face)) = at.and_then(|block| Some((block, own.faces.get(&block)?))) {
+    while let Some((block, face)) = at.and_then(|block| Some((block, own.faces.get(block)?))) {
         leaves.push((block, face.rows));
         let goes_on = face.next != 0 && leaves.len() < own.faces.len();
         at = goes_on.then_some(face.next);

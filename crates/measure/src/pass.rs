@@ -253,6 +253,9 @@ impl<'p, 'a> Consumer for MeasurePass<'p, 'a> {
                 gathered.parts.absorb(&tallies)
             }
         }
+        if let Some(places) = &mut gathered.places {
+            places.sort();
+        }
         not_read.sort_by_key(|(unit, _)| *unit);
         let not_read = not_read.into_iter().map(|(_, entry)| entry).collect();
         let merged = self.merged.lock();

@@ -1,8 +1,6 @@
 //! Where the rows that index entries lead to stand: for each root of a chain of versions, the live
 //! one.
 
-use std::collections::BTreeMap;
-
 use pgclinic_format::heap_tuple::{HEAP_HOT_UPDATED, HEAP_ONLY_TUPLE};
 use pgclinic_format::{BlockNo, LpFlags, Page};
 
@@ -55,19 +53,59 @@ impl PagePlaces<'_> {
 /// Live rows of a heap, by the line pointer that indexes name; or the leaves of a btree.
 #[derive(Default)]
 pub(super) struct Places {
-    roots: BTreeMap<BlockNo, Roots>,
-    pub(super) faces: BTreeMap<BlockNo, PlaceSummary>,
+    roots: ByBlock<Roots>,
+    pub(super) faces: ByBlock<PlaceSummary>,
+}
+
+/// What is kept of blocks, in their order once it is sorted. Threads come by blocks in long runs of
+/// rising numbers, which are side by side cheaply, and nobody asks before all are there.
+pub(super) struct ByBlock<T>(Vec<(BlockNo, T)>);
+
+impl<T> Default for ByBlock<T> {
+    fn default() -> Self {
+        ByBlock(Vec::new())
+    }
+}
+
+impl<T> ByBlock<T> {
+    /// What is kept of a block.
+    pub(super) fn get(&self, block: BlockNo) -> Option<&T> {
+        // Of most relations there is something of every block, or of all but the first.
+        let own = usize::try_from(block).ok()?;
+        let near = [own, own.wrapping_sub(1)].into_iter().filter_map(|at| self.0.get(at));
+        let mut near = near.filter(|(known, _)| *known == block);
+        if let Some((_, kept)) = near.next() {
+            return Some(kept);
+        }
+        let at = self.0.binary_search_by_key(&block, |(known, _)| *known).ok()?;
+        self.0.get(at).map(|(_, kept)| kept)
+    }
+
+    /// All of it in the order of blocks.
+    pub(super) fn iter(&self) -> impl Iterator<Item = &(BlockNo, T)> {
+        self.0.iter()
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.0.len()
+    }
 }
 
 impl Places {
-    pub(super) fn absorb(&mut self, other: Places) {
-        self.roots.extend(other.roots);
-        self.faces.extend(other.faces);
+    pub(super) fn absorb(&mut self, mut other: Places) {
+        self.roots.0.append(&mut other.roots.0);
+        self.faces.0.append(&mut other.faces.0);
+    }
+
+    /// Nothing more comes: what is there can be asked for.
+    pub(super) fn sort(&mut self) {
+        self.roots.0.sort_by_key(|(block, _)| *block);
+        self.faces.0.sort_by_key(|(block, _)| *block);
     }
 
     /// Memory that it takes at most, about.
     pub(super) fn bytes(&self) -> usize {
-        let rows: usize = self.roots.values().map(|roots| 48 + roots.len() * 4).sum();
+        let rows: usize = self.roots.iter().map(|(_, roots)| 48 + roots.len() * 4).sum();
         rows + self.faces.len() * 32
     }
 
@@ -78,7 +116,7 @@ impl Places {
             is_first: look.tree.prev == 0,
             rows: u32::try_from(look.rows).unwrap_or(u32::MAX),
         };
-        self.faces.insert(block, face);
+        self.faces.0.push((block, face));
     }
 
     /// Adds a heap page.
@@ -96,12 +134,12 @@ impl Places {
             (false, Ok(count)) if rows.iter().zip(1..).all(is_own) => Roots::All(count),
             (false, _) => Roots::Each(live().map(|row| [row.number, row.number]).collect()),
         };
-        self.roots.insert(block, roots);
+        self.roots.0.push((block, roots));
     }
 
     /// What is known of a heap page.
     pub(super) fn on_page(&self, block: BlockNo) -> Option<PagePlaces<'_>> {
-        self.roots.get(&block).map(PagePlaces)
+        self.roots.get(block).map(PagePlaces)
     }
 }
 
