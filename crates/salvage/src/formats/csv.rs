@@ -8,6 +8,9 @@ use crate::shape::Table;
 use crate::texts::Texts;
 use crate::values::Row;
 
+/// Bytes that are looked at together.
+const BLOCK: usize = 32;
+
 /// The format `csv`.
 pub struct Csv;
 
@@ -58,8 +61,7 @@ pub(crate) fn header<'n>(names: impl ExactSizeIterator<Item = &'n str>, out: &mu
 /// A text, between quotes where it needs them: the empty one would be null, and `\.` alone on a
 /// line an end.
 pub(crate) fn field(text: &[u8], is_alone: bool, out: &mut Vec<u8>) {
-    let special = |byte: &u8| matches!(byte, b',' | b'"' | b'\n' | b'\r');
-    let quoted = text.is_empty() || (is_alone && text == b"\\.") || text.iter().any(special);
+    let quoted = text.is_empty() || (is_alone && text == b"\\.") || has_special(text);
     if !quoted {
         out.extend_from_slice(text);
         return;
@@ -72,6 +74,19 @@ pub(crate) fn field(text: &[u8], is_alone: bool, out: &mut Vec<u8>) {
         }
     }
     out.push(b'"');
+}
+
+/// A byte needs quotes around its text.
+fn has_special(text: &[u8]) -> bool {
+    let is_special = |byte: &u8| matches!(byte, b',' | b'"' | b'\n' | b'\r');
+    let (blocks, rest) = text.as_chunks::<BLOCK>();
+    // Without a branch for each byte the compiler looks at all of a block at once.
+    let of_block = |block: &[u8; BLOCK]| {
+        block
+            .iter()
+            .fold(false, |special, byte| special | is_special(byte))
+    };
+    blocks.iter().any(of_block) || rest.iter().any(is_special)
 }
 
 #[cfg(test)]
@@ -91,5 +106,7 @@ mod tests {
         assert_eq!(shown("say \"a\"", false), "\"say \"\"a\"\"\"");
         assert_eq!(shown("\\.", true), "\"\\.\"");
         assert_eq!(shown("\\.", false), "\\.");
+        let long = "a text that is longer than a block, with a quote behind it: \"";
+        assert_eq!(shown(long, false), format!("\"{long}\"\""));
     }
 }

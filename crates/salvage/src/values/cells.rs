@@ -451,7 +451,13 @@ impl RowValues {
                 expected: pointer.va_extsize.div_ceil(taking.chunk_bytes.max(1)),
             },
         };
-        let slot = self.fetched(pointer, &stored, found, number, taking.partial);
+        let slot = if found == FoundChunks::Whole && !pointer.is_compressed() {
+            let (index, memory) = self.memory();
+            std::mem::swap(memory, &mut stored);
+            Slot::Owned(index)
+        } else {
+            self.fetched(pointer, &stored, found, number, taking.partial)
+        };
         self.stored = stored;
         slot
     }
@@ -483,9 +489,6 @@ impl RowValues {
             };
             let lost = self.lose(number, kind);
             return if kept { self.own(&left) } else { lost };
-        }
-        if !pointer.is_compressed() {
-            return self.own(stored);
         }
         // Stored compressed data begins with the word of raw size and method.
         let packed = Compressed {
