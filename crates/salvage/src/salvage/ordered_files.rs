@@ -12,6 +12,9 @@ use super::error::SalvageError;
 use super::folder::{Folder, PartFile};
 use super::stream::{Stream, StreamFile};
 
+/// Memory of a piece that is used again.
+const SPARE_BYTES: usize = 4 << 20;
+
 /// Where the writing of one file stands.
 #[derive(Default)]
 struct Line {
@@ -37,6 +40,14 @@ impl Piece {
     fn clear(&mut self) {
         self.rows.clear();
         self.suspects.clear();
+    }
+
+    /// The same memory, unless it is that of a large row.
+    fn emptied(mut self) -> Self {
+        self.clear();
+        self.rows.shrink_to(SPARE_BYTES);
+        self.suspects = Vec::new();
+        self
     }
 
     pub(super) fn bytes(&self) -> usize {
@@ -189,6 +200,9 @@ struct State {
     lines: Vec<Line>,
     failure: Option<SalvageError>,
     is_stopped: bool,
+    /// Memory of pieces that were written, for those to come: what the system gives anew it fills
+    /// with zeros first.
+    spare: Vec<Piece>,
     /// Tables whose files are whole, until somebody asks.
     fresh: Vec<(usize, u64)>,
 }
@@ -199,6 +213,7 @@ pub(crate) struct OrderedFiles<'a> {
     names: Vec<String>,
     files: Vec<OutputFile>,
     waiting_max: usize,
+    spare_max: usize,
     /// For pieces that wait: while it is used up, nobody begins another one but who has the next.
     ahead: Budget,
     state: Mutex<State>,
@@ -220,11 +235,13 @@ impl<'a> OrderedFiles<'a> {
             names: files.iter().map(|file| file.name.clone()).collect(),
             files,
             waiting_max: threads * 2,
+            spare_max: threads,
             ahead,
             state: Mutex::new(State {
                 lines,
                 failure: None,
                 is_stopped: false,
+                spare: Vec::new(),
                 fresh: Vec::new(),
             }),
             changed: Condvar::new(),
@@ -286,6 +303,11 @@ impl<'a> OrderedFiles<'a> {
         self.lock().is_stopped
     }
 
+    /// An empty piece.
+    pub(crate) fn piece(&self) -> Piece {
+        self.lock().spare.pop().unwrap_or_default()
+    }
+
     /// Hands in all that is left of a piece. Waits while too much is handed in ahead of its turn.
     pub(crate) fn hand_in(&self, table: usize, piece: u64, printed: Piece) {
         let mut state = self.lock();
@@ -342,7 +364,10 @@ impl<'a> OrderedFiles<'a> {
                 return state;
             };
             state = self.write(state, table, &printed);
-            drop((printed, lease));
+            drop(lease);
+            if state.spare.len() < self.spare_max {
+                state.spare.push(printed.emptied());
+            }
             let Some(line) = state.lines.get_mut(table) else {
                 return state;
             };

@@ -152,7 +152,7 @@ impl<'c> Consumer for TablesPass<'c> {
             table,
             work,
             piece: unit.of_fork,
-            out: Piece::default(),
+            out: crew.outlet.piece(),
             row_start: 0,
             tally: Tally::default(),
         };

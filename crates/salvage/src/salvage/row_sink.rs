@@ -104,6 +104,14 @@ impl RowSink<'_> {
         }
     }
 
+    /// An empty piece.
+    pub(super) fn piece(&self) -> Piece {
+        match self {
+            RowSink::Files(lines) => lines.piece(),
+            RowSink::Server(_) | RowSink::Rows(_) => Piece::default(),
+        }
+    }
+
     /// Hands in all that is left of a piece.
     pub(super) fn hand_in(&self, table: usize, piece: u64, printed: Piece) {
         match self {
