@@ -97,7 +97,9 @@ impl Gathering {
             (None, None) => {
                 let ends = self.ends.iter().map(|end| usize::try_from(*end).ok());
                 let ranges = ends.clone().zip(ends.skip(1));
-                ranges.filter_map(|(from, to)| bytes.get(from?..to?)).collect()
+                ranges
+                    .filter_map(|(from, to)| bytes.get(from?..to?))
+                    .collect()
             }
         };
         distinct.len() > self.rows / 2

@@ -72,12 +72,17 @@ impl<T> ByBlock<T> {
     pub(super) fn get(&self, block: BlockNo) -> Option<&T> {
         // Of most relations there is something of every block, or of all but the first.
         let own = usize::try_from(block).ok()?;
-        let near = [own, own.wrapping_sub(1)].into_iter().filter_map(|at| self.0.get(at));
+        let near = [own, own.wrapping_sub(1)]
+            .into_iter()
+            .filter_map(|at| self.0.get(at));
         let mut near = near.filter(|(known, _)| *known == block);
         if let Some((_, kept)) = near.next() {
             return Some(kept);
         }
-        let at = self.0.binary_search_by_key(&block, |(known, _)| *known).ok()?;
+        let at = self
+            .0
+            .binary_search_by_key(&block, |(known, _)| *known)
+            .ok()?;
         self.0.get(at).map(|(_, kept)| kept)
     }
 
@@ -105,7 +110,11 @@ impl Places {
 
     /// Memory that it takes at most, about.
     pub(super) fn bytes(&self) -> usize {
-        let rows: usize = self.roots.iter().map(|(_, roots)| 48 + roots.len() * 4).sum();
+        let rows: usize = self
+            .roots
+            .iter()
+            .map(|(_, roots)| 48 + roots.len() * 4)
+            .sum();
         rows + self.faces.len() * 32
     }
 

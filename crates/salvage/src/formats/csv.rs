@@ -106,7 +106,7 @@ mod tests {
         assert_eq!(shown("say \"a\"", false), "\"say \"\"a\"\"\"");
         assert_eq!(shown("\\.", true), "\"\\.\"");
         assert_eq!(shown("\\.", false), "\\.");
-        let long = "a text that is longer than a block, with a quote behind it: \"";
+        let long = "a text that is longer than a block, with a quote at its end: \"";
         assert_eq!(shown(long, false), format!("\"{long}\"\""));
     }
 }

@@ -49,10 +49,7 @@ enum Way {
     /// From what the type's send function gives.
     Sent,
     /// A number: straight from the stored bytes where it is short, else as [`Way::Sent`].
-    Decimal {
-        precision: u8,
-        scale: u8,
-    },
+    Decimal { precision: u8, scale: u8 },
     /// Their text.
     Printed,
     /// Their text in the encoding of the database.
