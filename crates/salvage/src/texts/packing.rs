@@ -476,8 +476,8 @@ fn unscaled(sent: &[u8], precision: u8, scale: u8) -> Result<i128, EncodeError> 
     Ok(if is_negative { -sum } else { sum })
 }
 
-/// The same of a stored number with the short header and few digits; nothing where anything about it
-/// asks for a closer look. Truth: `NumericShort` in `numeric.c`.
+/// The same of a stored number with the short header and few digits; nothing where anything about
+/// it asks for a closer look. Truth: `NumericShort` in `numeric.c`.
 fn short_unscaled(value: &[u8], precision: u8, scale: u8) -> Option<i128> {
     /// Digits to base 10000 of which eight bytes hold any number.
     const FEW: usize = 4;
