@@ -1,4 +1,5 @@
-//! A panic that is there to be found: when no fuzzer finds it, finding nothing elsewhere means nothing.
+//! A panic that is there to be found: when no fuzzer finds it, finding nothing elsewhere means
+//! nothing.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,5 +1,5 @@
-//! Any bytes as the pages of a table, its long values, its indexes of every access method, its maps and a
-//! sequence: every check looks at them at level full, and the ledger balances.
+//! Any bytes as the pages of a table, its long values, its indexes of every access method, its maps
+//! and a sequence: every check looks at them at level full, and the ledger balances.
 #![no_main]
 
 use std::num::NonZeroUsize;

@@ -1,4 +1,5 @@
-//! Any bytes as a value of every type: two bytes choose the type, one the major, the rest is the value.
+//! Any bytes as a value of every type: two bytes choose the type, one the major, the rest is the
+//! value.
 #![no_main]
 
 use std::sync::{Arc, OnceLock};

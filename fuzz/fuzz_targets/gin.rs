@@ -1,4 +1,5 @@
-//! Any bytes as a GIN page: the first two choose columns and flags. Bounded: each list is walked once.
+//! Any bytes as a GIN page: the first two choose columns and flags. Bounded: each list is walked
+//! once.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

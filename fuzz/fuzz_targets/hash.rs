@@ -1,4 +1,5 @@
-//! Pages of hash indexes: no bytes make a view panic, and what the meta page says of a block leads back to it.
+//! Pages of hash indexes: no bytes make a view panic, and what the meta page says of a block leads
+//! back to it.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,4 +1,5 @@
-//! Any bytes as an index tuple with columns of every length and alignment. Bounded: each column is walked once.
+//! Any bytes as an index tuple with columns of every length and alignment. Bounded: each column is
+//! walked once.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

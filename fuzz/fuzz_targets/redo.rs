@@ -1,4 +1,5 @@
-//! Any bytes as the data of heap records, applied to any bytes as a page: nothing panics, and a page keeps its size.
+//! Any bytes as the data of heap records, applied to any bytes as a page: nothing panics, and a
+//! page keeps its size.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,5 +1,5 @@
-//! Any bytes as pages of status logs, as the file of a prepared transaction and as replication state: every entry is
-//! read or refused, and nothing is read behind the end.
+//! Any bytes as pages of status logs, as the file of a prepared transaction and as replication
+//! state: every entry is read or refused, and nothing is read behind the end.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,4 +1,5 @@
-//! Any bytes as a tar header, as a description of a member, and as a map of holes in each of its forms.
+//! Any bytes as a tar header, as a description of a member, and as a map of holes in each of its
+//! forms.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,5 +1,5 @@
-//! A cluster of PostgreSQL 18 in memory, made from any bytes: pages of 1 kB and few numbers, so that
-//! rows refer to each other.
+//! A cluster of PostgreSQL 18 in memory, made from any bytes: pages of 1 kB and few numbers, so
+//! that rows refer to each other.
 #![forbid(unsafe_code)]
 
 use std::collections::BTreeMap;

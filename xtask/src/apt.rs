@@ -1,4 +1,5 @@
-//! apt in folders of its own: the machine's package lists and its installed packages stay as they are.
+//! apt in folders of its own: the machine's package lists and its installed packages stay as they
+//! are.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

@@ -1,6 +1,7 @@
 //! The project's chores: one file per task in `tasks/`, one line in its register.
 //!
-//! `cargo xtask` lists them; `cargo xtask ci` runs those that belong to continuous integration, in order.
+//! `cargo xtask` lists them; `cargo xtask ci` runs those that belong to continuous integration, in
+//! order.
 
 #![forbid(unsafe_code)]
 #![allow(

@@ -1,4 +1,5 @@
-//! An installed PostgreSQL, for the tasks that need a real cluster. Its programs run as user `postgres` when we are root.
+//! An installed PostgreSQL, for the tasks that need a real cluster. Its programs run as user
+//! `postgres` when we are root.
 
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
@@ -167,7 +168,8 @@ impl Server<'_> {
         self.halt()
     }
 
-    /// Kills the postmaster and its children at once, as the end of the machine would: the cluster needs recovery.
+    /// Kills the postmaster and its children at once, as the end of the machine would: the cluster
+    /// needs recovery.
     pub(crate) fn kill(&mut self) -> Outcome {
         self.running = false;
         kill::server_of(&self.cluster)

@@ -59,7 +59,8 @@ impl Tree {
     }
 }
 
-/// The root of the repository: what cargo says when it runs us, for a build folder outlives the clone that filled it.
+/// The root of the repository: what cargo says when it runs us, for a build folder outlives the
+/// clone that filled it.
 pub(crate) fn root() -> &'static Path {
     static OWN: OnceLock<PathBuf> = OnceLock::new();
     let own = OWN.get_or_init(|| {
