@@ -8,6 +8,7 @@ use pgclinic_format::Oid;
 
 use crate::consumer::{Consumer, Cursor, Leg};
 use crate::ledger::Ledger;
+use crate::pool::guarded;
 use crate::task::ForkTask;
 use crate::window::Window;
 
@@ -75,13 +76,15 @@ impl<'p, C: Consumer> Passenger<'p, C> {
         let (mut ledger, mut left) = (Ledger::default(), Vec::new());
         for (place, fork) in self.forks.into_iter().enumerate() {
             let own = gathered.remove(&place);
-            match own.filter(|own| own.bytes == fork.bytes()) {
-                Some(own) => {
-                    ledger.check(own.bytes, fork.block_bytes());
-                    let shares = own.shares.into_values().collect();
-                    self.consumer.merge(&fork, shares);
-                }
-                None => left.push(fork),
+            let whole = own.filter(|own| own.bytes == fork.bytes());
+            let merged = whole.is_some_and(|own| {
+                let shares = own.shares.into_values().collect();
+                guarded(|| self.consumer.merge(&fork, shares)).is_ok()
+            });
+            if merged {
+                ledger.check(fork.bytes(), fork.block_bytes());
+            } else {
+                left.push(fork);
             }
         }
         (ledger, left)

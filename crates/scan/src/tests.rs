@@ -13,8 +13,8 @@ use pgclinic_model::Progress;
 use pgclinic_source::{Entry, Result, Source, SourceError, SourceErrorKind, SourceSpec};
 
 use crate::{
-    Consumer, Cursor, Fault, FaultKind, ForkTask, InternalFault, LegOf, Scan, ScanReport, Unit,
-    UnitEnd, UnitSize, Window, WorkerPool, Writes,
+    Consumer, Cursor, Fault, FaultKind, ForkTask, InternalFault, LegOf, Passenger, Scan,
+    ScanReport, Unit, UnitEnd, UnitSize, Window, WorkerPool, Writes,
 };
 
 const BLOCK: u64 = 8192;
@@ -351,5 +351,53 @@ fn shares_meet_in_the_order_of_forks_while_the_scan_goes_on() {
         run(&source, &forks, threads, &notes);
         let merged: Vec<usize> = blocks(&notes).into_iter().map(|(fork, _)| fork).collect();
         assert_eq!(merged, (0..500).collect::<Vec<_>>());
+    }
+}
+
+/// Of a fork it failed on, or of which bytes did not come, a passenger has nothing: it is given back.
+#[test]
+fn a_passenger_has_whole_forks_only() {
+    let mut source = Files::new(&[
+        ("base/5/7", 300 * BLOCK),
+        ("base/5/8", 40 * BLOCK),
+        ("base/5/9", 20 * BLOCK),
+    ]);
+    source.unreadable = Some((100 * BLOCK, 101 * BLOCK));
+    let forks = [
+        fork(7, 300 * BLOCK),
+        fork(8, 40 * BLOCK),
+        fork(9, 20 * BLOCK),
+    ];
+    let tasks = || {
+        let tasks = forks.iter().enumerate();
+        tasks.map(|(number, files)| ForkTask::whole(number, files, build()))
+    };
+    for threads in [1, 3] {
+        let scan = Scan {
+            source: &source,
+            forks: tasks().collect(),
+            threads: NonZeroUsize::new(threads).expect("a thread"),
+            progress: &Until(NEVER, AtomicU64::new(0)),
+            writes: Writes::Nobody,
+        };
+        let own = Notes::default();
+        let guest = Notes {
+            fails_on: vec![30],
+            ..Notes::default()
+        };
+        let passenger = Passenger::new(&guest, tasks().collect());
+        let report = scan.run_with(&own, Some(&passenger));
+        let (ledger, left) = passenger.finish();
+        assert_eq!(
+            report.internal,
+            [],
+            "what the guest does is nothing to the host"
+        );
+        assert_eq!(blocks(&own).len(), 3);
+        let expected: Vec<BlockNo> = (0..20).collect();
+        assert_eq!(blocks(&guest), [(2, expected)]);
+        assert_eq!((ledger.pages, ledger.checked), (20, 20 * BLOCK));
+        let left: Vec<usize> = left.iter().map(|fork| fork.number).collect();
+        assert_eq!(left, [0, 1]);
     }
 }

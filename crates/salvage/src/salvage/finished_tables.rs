@@ -72,7 +72,9 @@ impl<'a> FinishedTables<'a> {
         let entries = lines.filter_map(|line| serde_json::from_str::<FinishedTable>(line).ok());
         for account in entries.map(FinishedTable::into_account) {
             let is_there = |file: &String| folder.bytes_of(file) == Some(account.file_bytes);
-            if account.file.as_ref().is_some_and(is_there) {
+            let suspects = account.suspect_file.as_ref();
+            let has_suspects = suspects.is_none_or(|file| folder.bytes_of(file).is_some());
+            if account.file.as_ref().is_some_and(is_there) && has_suspects {
                 found.before.push(account);
             }
         }

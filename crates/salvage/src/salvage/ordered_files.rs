@@ -288,10 +288,10 @@ impl<'a> OrderedFiles<'a> {
         }
     }
 
-    /// The name of the file of a table's suspect rows, where they have one.
-    pub(crate) fn suspect_name(&self, table: usize) -> Option<String> {
-        let own = self.files.get(table)?.suspects.as_ref()?;
-        Some(own.name.clone())
+    /// Suspect rows of a table have a file of their own.
+    pub(crate) fn parts_suspects(&self, table: usize) -> bool {
+        let file = self.files.get(table);
+        file.is_some_and(|file| file.suspects.is_some())
     }
 
     /// The files' names.

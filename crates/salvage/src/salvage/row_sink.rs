@@ -141,14 +141,9 @@ impl RowSink<'_> {
 
     /// Suspect rows of a table have a file of their own.
     pub(super) fn parts_suspects(&self, table: usize) -> bool {
-        self.suspect_name(table).is_some()
-    }
-
-    /// The name of that file.
-    pub(super) fn suspect_name(&self, table: usize) -> Option<String> {
         match self {
-            RowSink::Files(lines) => lines.suspect_name(table),
-            RowSink::Server(_) | RowSink::Rows(_) => None,
+            RowSink::Files(lines) => lines.parts_suspects(table),
+            RowSink::Server(_) | RowSink::Rows(_) => false,
         }
     }
 

@@ -26,18 +26,19 @@ pub(super) fn suspect_name(file: &str) -> String {
     format!("{stem}.suspect.csv")
 }
 
-/// Appends a row with the reason why it is one of them.
+/// A row with the reasons why it is one of them.
 pub(super) fn suspect_row(
     reasons: &[String],
     (table, row): (&Table, &Row<'_>),
     texts: &mut Texts,
-    out: &mut Vec<u8>,
-) {
-    csv_field(reasons.join("; ").as_bytes(), false, out);
+) -> Vec<u8> {
+    let mut out = Vec::new();
+    csv_field(reasons.join("; ").as_bytes(), false, &mut out);
     out.push(b',');
-    Csv.row(table, row, texts, out);
+    Csv.row(table, row, texts, &mut out);
     // They were taken when the row was printed first.
     drop(texts.take_faults());
+    out
 }
 
 #[cfg(test)]

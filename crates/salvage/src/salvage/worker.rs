@@ -426,10 +426,10 @@ impl<'c> Worker<'c> {
                 &mut printing.out.rows,
             );
         }
-        printing.tally.rows.written += 1;
         crew.refuse(printing.table, bench.texts.take_refusals());
-        // Without any commit log no row is better known than another.
-        let is_known = verdict == Verdict::Carved || self.has_log;
+        // Of one file without its cluster and its commit log no row is better known than another.
+        let is_bare = !self.has_log && printing.work.table.database.is_empty();
+        let is_known = verdict == Verdict::Carved || !is_bare;
         let words = words_of(verdict).filter(|_| is_known).into_iter();
         let words = words.chain(doubts.into_iter().flatten()).chain(of_toast);
         let mut reasons: Vec<String> = words.map(str::to_owned).collect();
@@ -484,9 +484,12 @@ impl<'c> Worker<'c> {
         if !reasons.is_empty() && crew.outlet.parts_suspects(printing.table) {
             printing.out.rows.truncate(printing.row_start);
             let row = (&printing.work.table, &self.cells.row(tuple));
-            suspect_row(&reasons, row, &mut bench.texts, &mut printing.out.suspects);
+            // Whole or not at all, also where the printing fails.
+            let mut suspect = suspect_row(&reasons, row, &mut bench.texts);
+            printing.out.suspects.append(&mut suspect);
             printing.tally.rows.suspect += 1;
         }
+        printing.tally.rows.written += 1;
         printing.row_start = printing.out.rows.len();
         if is_large || printing.out.bytes() > AHEAD_BYTES {
             let (table, piece) = (printing.table, printing.piece);
