@@ -354,7 +354,8 @@ fn shares_meet_in_the_order_of_forks_while_the_scan_goes_on() {
     }
 }
 
-/// Of a fork it failed on, or of which bytes did not come, a passenger has nothing: it is given back.
+/// Of a fork it failed on, or of which bytes did not come, a passenger has nothing: it is given
+/// back.
 #[test]
 fn a_passenger_has_whole_forks_only() {
     let mut source = Files::new(&[
