@@ -288,6 +288,7 @@ impl Reader<'_> {
         catalog.types = TypeRows::read(&catalog.relations, |relation, each| {
             self.rows_of(relation, each)
         });
+        self.type_lost_columns(catalog);
         self.name_lost_by_type(catalog);
         self.doubt_lost_pages(&catalog.relations);
     }
@@ -359,7 +360,11 @@ impl Reader<'_> {
     }
 
     /// All live rows of a catalog whose columns are known from `pg_attribute`.
-    fn rows_of(&mut self, relation: &Relation, each: &mut dyn FnMut(&ColumnNames, RawRow<'_>)) {
+    pub(crate) fn rows_of(
+        &mut self,
+        relation: &Relation,
+        each: &mut dyn FnMut(&ColumnNames, RawRow<'_>),
+    ) {
         let built_in = || self.cluster.layout.catalog(relation.oid);
         let names = match &relation.columns {
             Some(columns) => Some(ColumnNames::read(columns)),

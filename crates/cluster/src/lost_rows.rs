@@ -3,13 +3,15 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use pgclinic_format::Oid;
+use pgclinic_format::datum::TypeKind;
 
 use crate::catalog::{Catalog, Reader, is_gapless, sort_columns};
 use crate::comparison::Comparison;
 use crate::relation::{Column, Persistence, RelKind, Relation};
 use crate::row_places::RowPlaces;
 use crate::witness::{
-    ClassWitness, Gap, LostRelations, column_of_indexes, lost_columns, lost_relations,
+    CATALOGS_WITH_TYPES, ClassWitness, ColumnTypes, Gap, LostColumn, LostRelations, Relatives,
+    ToldType, alike, column_of_indexes, column_of_type, lost_columns, lost_relations,
     owner_by_toast_name, rebuilt, settle_kind,
 };
 
@@ -143,6 +145,59 @@ impl Reader<'_> {
         }
     }
 
+    /// Gives lost columns the types that other catalogs tell, one after the other until each has
+    /// one.
+    pub(crate) fn type_lost_columns(&mut self, catalog: &mut Catalog) {
+        if catalog.lost_columns.is_empty() {
+            return;
+        }
+        let indexes = indexes_by_table(&catalog.relations);
+        type_each(catalog, |catalog, table, column| {
+            column_of_indexes(table, column, &catalog.relations, &indexes)
+        });
+        let told = self.types_told(catalog);
+        type_each(catalog, |catalog, table, column| {
+            let told = told.get(&(table, column.attnum))?;
+            let ty = catalog.type_info(told.oid);
+            (ty.kind != TypeKind::Unknown).then(|| column_of_type(column, told, &ty))
+        });
+        let relatives = self.relatives(catalog);
+        type_each(catalog, |catalog, table, column| {
+            column_of_relatives(catalog, &relatives, table, column)
+        });
+        catalog
+            .partial_columns
+            .retain(|_, columns| !columns.is_empty());
+    }
+
+    fn types_told(&mut self, catalog: &Catalog) -> BTreeMap<(Oid, u16), ToldType> {
+        let lost = catalog.lost_columns.iter();
+        let untyped = lost.flat_map(|(table, columns)| {
+            let untyped = columns.iter().filter(|column| column.type_by.is_none());
+            untyped.map(|column| (*table, column.attnum))
+        });
+        let mut types = ColumnTypes::of(untyped.collect());
+        for oid in CATALOGS_WITH_TYPES {
+            let relation = catalog.relations.get(&oid);
+            let Some(relation) = relation.filter(|_| !types.is_done()) else {
+                continue;
+            };
+            self.rows_of(relation, &mut |names, row| types.hear(oid, names, &row));
+        }
+        types.told
+    }
+
+    fn relatives(&mut self, catalog: &Catalog) -> Relatives {
+        let mut relatives = Relatives::default();
+        let mut lost = catalog.lost_columns.values().flatten();
+        let is_wanted = lost.any(|column| column.type_by.is_none());
+        let relation = catalog.relations.get(&Relatives::CATALOG);
+        if let Some(relation) = relation.filter(|_| is_wanted) {
+            self.rows_of(relation, &mut |names, row| relatives.hear(names, &row));
+        }
+        relatives
+    }
+
     fn take_names_of_types(&self, catalog: &mut Catalog) {
         let nameless = catalog.lost_relations.iter_mut();
         for lost in nameless.filter(|lost| lost.name.is_none()) {
@@ -183,8 +238,7 @@ pub(crate) fn attach_toast_of_lost(catalog: &mut Catalog) {
     }
 }
 
-/// What can be said of lost rows only after columns and indexes were read: kinds, and types of
-/// columns that an index has.
+/// What can be said of lost rows only after columns and indexes were read: their kinds.
 pub(crate) fn settle_lost(catalog: &mut Catalog) {
     for lost in catalog.lost_relations.iter().filter_map(|lost| lost.oid) {
         if let Some(relation) = catalog.relations.get_mut(&lost) {
@@ -197,38 +251,63 @@ pub(crate) fn settle_lost(catalog: &mut Catalog) {
             }
         }
     }
-    if !catalog.lost_columns.is_empty() {
-        type_lost_columns(catalog);
+}
+
+fn indexes_by_table(relations: &BTreeMap<Oid, Relation>) -> BTreeMap<Oid, Vec<Oid>> {
+    let mut indexes: BTreeMap<Oid, Vec<Oid>> = BTreeMap::new();
+    for relation in relations.values() {
+        if let Some(index) = &relation.index {
+            indexes.entry(index.table).or_default().push(relation.oid);
+        }
+    }
+    indexes
+}
+
+/// Puts the columns of a table that were found beside those that `pg_attribute` still has.
+fn take_found(catalog: &mut Catalog, table: Oid, found: Vec<Column>) {
+    let own = catalog.partial_columns.entry(table).or_default();
+    own.extend(found);
+    sort_columns(own);
+    let relation = catalog.relations.get_mut(&table);
+    if let Some(relation) = relation.filter(|relation| is_whole(relation, own)) {
+        relation.take_columns(std::mem::take(own));
     }
 }
 
-fn type_lost_columns(catalog: &mut Catalog) {
-    let mut indexes_of: BTreeMap<Oid, Vec<Oid>> = BTreeMap::new();
-    for relation in catalog.relations.values() {
-        if let Some(index) = &relation.index {
-            indexes_of
-                .entry(index.table)
-                .or_default()
-                .push(relation.oid);
+/// Asks for each lost column without a type, and keeps what was found.
+fn type_each(
+    catalog: &mut Catalog,
+    mut find: impl FnMut(&Catalog, Oid, &LostColumn) -> Option<(Column, &'static str)>,
+) {
+    let mut lost = std::mem::take(&mut catalog.lost_columns);
+    for (table, columns) in &mut lost {
+        let mut found = Vec::new();
+        for column in columns.iter_mut().filter(|column| column.type_by.is_none()) {
+            let Some((described, by)) = find(catalog, *table, column) else {
+                continue;
+            };
+            column.type_by = Some(by);
+            found.push(described);
         }
+        take_found(catalog, *table, found);
     }
-    for (table, lost) in &mut catalog.lost_columns {
-        let own = catalog.partial_columns.entry(*table).or_default();
-        for column in lost {
-            let described = column_of_indexes(*table, column, &catalog.relations, &indexes_of);
-            column.has_type = described.is_some();
-            own.extend(described);
-        }
-        sort_columns(own);
-        let relation = catalog.relations.get_mut(table);
-        let Some(relation) = relation.filter(|relation| is_whole(relation, own)) else {
-            continue;
-        };
-        relation.take_columns(std::mem::take(own));
-    }
-    catalog
-        .partial_columns
-        .retain(|_, columns| !columns.is_empty());
+    catalog.lost_columns = lost;
+}
+
+fn column_of_relatives(
+    catalog: &Catalog,
+    relatives: &Relatives,
+    table: Oid,
+    lost: &LostColumn,
+) -> Option<(Column, &'static str)> {
+    let name = lost.name.as_deref()?;
+    relatives.of(table).find_map(|relative| {
+        let relation = catalog.relations.get(&relative)?;
+        let partial = || catalog.partial_columns.get(&relative);
+        let mut columns = relation.columns.as_ref().or_else(partial)?.iter();
+        let own = columns.find(|column| column.name == name && !column.dropped)?;
+        Some((alike(own, lost), "a relative by inheritance"))
+    })
 }
 
 /// Some number up to the last one is missing; rows whose status is lost may be there twice.

@@ -1,5 +1,5 @@
 //! Columns whose rows in `pg_attribute` are lost: its two indexes still have their numbers and
-//! names, and an index on such a column its type.
+//! names, and an index on such a column its type (other catalogs too: `column_types`).
 //!
 //! ```text
 //! pg_attribute_relid_attnum_index   attrelid, attnum   ─┐ joined by TID
@@ -11,11 +11,13 @@
 
 use std::collections::BTreeMap;
 
-use pgclinic_format::Oid;
+use pgclinic_format::datum::TypeInfo;
 use pgclinic_format::index_page::AccessMethod;
 use pgclinic_format::oid::{PG_ATTRIBUTE_RELID_ATTNAM_INDEX, PG_ATTRIBUTE_RELID_ATTNUM_INDEX};
 use pgclinic_format::types::Tid;
+use pgclinic_format::{ColumnLayout, Oid};
 
+use super::column_types::ToldType;
 use super::entries::{NAME, SHORT, WORD, each_entry};
 use crate::catalog_encoding::CatalogEncoding;
 use crate::cluster::Cluster;
@@ -33,8 +35,8 @@ pub struct LostColumn {
     pub attnum: u16,
     /// Its name, where the index by name still has it.
     pub name: Option<String>,
-    /// An index has its type, so that rows can be read all the same.
-    pub has_type: bool,
+    /// Who told its type, in words, so that rows can be read all the same.
+    pub type_by: Option<&'static str>,
 }
 
 /// Lost columns by relation, in order of their numbers.
@@ -120,7 +122,7 @@ fn joined(rows: BTreeMap<Tid, (Oid, u16)>, names: &mut BTreeMap<Tid, String>) ->
         lost.entry(relation).or_default().push(LostColumn {
             attnum,
             name,
-            has_type: false,
+            type_by: None,
         });
     }
     lost
@@ -132,7 +134,7 @@ pub(crate) fn column_of_indexes(
     lost: &LostColumn,
     relations: &BTreeMap<Oid, Relation>,
     indexes_of: &BTreeMap<Oid, Vec<Oid>>,
-) -> Option<Column> {
+) -> Option<(Column, &'static str)> {
     let indexes = indexes_of.get(&table)?.iter();
     let mut indexes = indexes.filter_map(|oid| relations.get(oid));
     let number = i16::try_from(lost.attnum).ok()?;
@@ -144,16 +146,49 @@ pub(crate) fn column_of_indexes(
         let at = index.keys.iter().position(|key| *key == number)?;
         let own = relation.columns.as_ref()?.get(at)?;
         let is_same = own.type_oid != 0 && own.type_oid != CSTRING && !own.dropped;
-        is_same.then(|| Column {
-            attnum: lost.attnum,
-            name: name_of(lost),
-            not_null: false,
-            generated: Generated::No,
-            missing: None,
-            has_missing: false,
-            ..own.clone()
-        })
+        is_same.then(|| (alike(own, lost), "an index"))
     })
+}
+
+/// A column of the type of another. Whether rows from before it was added have a value of their own
+/// stood in its row alone.
+pub(crate) fn alike(other: &Column, lost: &LostColumn) -> Column {
+    Column {
+        attnum: lost.attnum,
+        name: name_of(lost),
+        not_null: false,
+        generated: Generated::No,
+        missing: None,
+        has_missing: true,
+        ..other.clone()
+    }
+}
+
+/// A column of a type that was told.
+pub(crate) fn column_of_type(
+    lost: &LostColumn,
+    told: &ToldType,
+    ty: &TypeInfo,
+) -> (Column, &'static str) {
+    let column = Column {
+        attnum: lost.attnum,
+        name: name_of(lost),
+        type_oid: told.oid,
+        typmod: told.typmod,
+        collation: told.collation,
+        not_null: false,
+        dropped: false,
+        generated: Generated::No,
+        storage: 0,
+        compression: 0,
+        layout: ColumnLayout {
+            attlen: ty.len,
+            attalign: ty.align,
+        },
+        missing: None,
+        has_missing: true,
+    };
+    (column, told.by)
 }
 
 /// Its name, or one made of its number.

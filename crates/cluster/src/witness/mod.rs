@@ -1,13 +1,15 @@
 //! What should exist, by witnesses beside itself: plain facts, for whoever judges them.
 
+mod column_types;
 mod columns;
 mod databases;
 mod entries;
 mod rebuilt;
 mod relations;
 
+pub(crate) use column_types::{CATALOGS_WITH_TYPES, ColumnTypes, Relatives, ToldType};
 pub use columns::LostColumn;
-pub(crate) use columns::{Gap, column_of_indexes, lost_columns};
+pub(crate) use columns::{Gap, alike, column_of_indexes, column_of_type, lost_columns};
 pub(crate) use databases::lost_databases;
 pub(crate) use entries::{entries_without_page, index_of_rows, schema_names};
 pub(crate) use rebuilt::{owner_by_toast_name, rebuilt, settle_kind};

@@ -1,7 +1,12 @@
 //! Relations whose rows in `pg_class` are lost, and files that no relation names, in the plan and
 //! in the account.
 
-use pgclinic_cluster::{Catalog, Cluster, ForkFiles, LostRelation, RelKind, Relation};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use pgclinic_cluster::{
+    Catalog, Cluster, Column, ForkFiles, LostColumn, LostRelation, RelKind, Relation,
+};
 use pgclinic_format::Oid;
 use pgclinic_format::types::FIRST_NORMAL_OID;
 use pgclinic_model::Selection;
@@ -10,7 +15,7 @@ use pgclinic_model::document::NotChecked;
 use super::SalvageOptions;
 use super::plan::{Plan, not_salvaged};
 use super::without_catalogs::{self, Found};
-use crate::schema::given::GivenTable;
+use crate::schema::given::{GivenColumn, GivenTable};
 use crate::shape::database_name;
 
 /// What a table's account says of it.
@@ -103,13 +108,85 @@ pub(super) fn with_known_columns(
         }
     }
     let lost = catalog.lost_columns.get(&relation.oid);
-    for column in lost.into_iter().flatten().filter(|lost| !lost.has_type) {
+    for column in lost
+        .into_iter()
+        .flatten()
+        .filter(|lost| lost.type_by.is_none())
+    {
         let index = usize::from(column.attnum).wrapping_sub(1);
         if let (Some(name), Some(guessed)) = (&column.name, guess.columns.get_mut(index)) {
             guessed.name.clone_from(name);
         }
     }
     guess
+}
+
+/// What a person declares of a table, with the columns that catalogs still have in their places: a
+/// declaration has no dropped columns, and may be older than the table. As it is, where the rest
+/// does not fill the gaps.
+pub(super) fn declared_between_known(
+    given: &GivenTable,
+    catalog: &Catalog,
+    relation: &Relation,
+) -> GivenTable {
+    let known = catalog.partial_columns.get(&relation.oid);
+    let known = known.map_or(&[][..], Vec::as_slice);
+    let known_as = |name: &str| known.iter().any(|column| column.name == name);
+    let mut declared: Vec<GivenColumn> = given.columns.clone();
+    declared.retain(|column| column.dropped || !known_as(&column.name));
+    let lost = catalog
+        .lost_columns
+        .get(&relation.oid)
+        .into_iter()
+        .flatten();
+    let names: BTreeMap<u16, &str> = lost
+        .filter_map(|lost| Some((lost.attnum, lost.name.as_deref()?)))
+        .collect();
+    let mut columns = Vec::new();
+    for number in 1..=relation.relnatts {
+        let found = known.iter().find(|column| column.attnum == number);
+        columns.push(match found {
+            Some(column) => known_column(catalog, column),
+            None => match next_declared(&mut declared, names.get(&number).copied()) {
+                Some(column) => column,
+                None => return given.clone(),
+            },
+        });
+    }
+    if known.is_empty() || !declared.is_empty() {
+        return given.clone();
+    }
+    let mut merged = GivenTable {
+        columns,
+        ..given.clone()
+    };
+    merged.notes.push(format!(
+        "{} of its columns are those that pg_attribute and other catalogs still have",
+        known.len()
+    ));
+    merged
+}
+
+fn known_column(catalog: &Catalog, column: &Column) -> GivenColumn {
+    let mut ty = catalog.type_info(column.type_oid);
+    if column.dropped {
+        let ty = Arc::make_mut(&mut ty);
+        (ty.len, ty.align) = (column.layout.attlen, column.layout.attalign);
+    }
+    GivenColumn {
+        name: column.name.clone(),
+        ty,
+        dropped: column.dropped,
+    }
+}
+
+/// The declared column of this name, else the first of those that are left.
+fn next_declared(declared: &mut Vec<GivenColumn>, name: Option<&str>) -> Option<GivenColumn> {
+    let named = declared
+        .iter()
+        .position(|column| Some(column.name.as_str()) == name);
+    let at = named.unwrap_or(0);
+    (at < declared.len()).then(|| declared.remove(at))
 }
 
 /// The tables among the files that no relation names, where names are missing: they go into
@@ -154,12 +231,17 @@ pub(super) fn unclaimed(
     plan
 }
 
-/// Columns that were found in the indexes of `pg_attribute`, or not at all.
+/// Columns that were found in the indexes of `pg_attribute`, each with who told its type.
 pub(super) fn note_columns(catalog: &Catalog, relation: &Relation) -> Option<String> {
     let lost = catalog.lost_columns.get(&relation.oid)?;
-    let names: Vec<String> = lost.iter().map(|column| column.words()).collect();
+    let words = |column: &LostColumn| {
+        let told = |by: &str| format!("type by {by}");
+        let how = column.type_by.map_or_else(|| "type unknown".into(), told);
+        format!("{} ({how})", column.words())
+    };
+    let columns: Vec<String> = lost.iter().map(words).collect();
     Some(format!(
-        "the rows of pg_attribute for columns {} are lost: their names are those of its indexes, their types those of an index on them, else guessed",
-        names.join(", ")
+        "the rows of pg_attribute for columns {} are lost: their names are those of its indexes",
+        columns.join(", ")
     ))
 }

@@ -218,7 +218,8 @@ impl Plan {
         }
         let given = self.given.iter().find(|given| is_of(given, relation));
         if let Some(given) = given {
-            return Some(given.clone());
+            let known = lost_relations::declared_between_known;
+            return Some(known(given, catalog, relation));
         }
         let own = files.of(catalog, relation);
         let (table, _) = guessed_table(cluster, &own, &relation.name)?;

@@ -1,0 +1,121 @@
+//! Columns whose rows in `pg_attribute` are lost: their types come from other catalogs, else from
+//! what a person declares.
+
+use std::collections::BTreeSet;
+use std::fs::OpenOptions;
+use std::os::unix::fs::FileExt;
+
+use pgclinic_model::document::{Outcome, SalvageReport, TableAccount};
+use pgclinic_salvage::schema::given::tables_in;
+use pgclinic_servers::{Checksums, Server, StopMode};
+use pgclinic_testkit::{TempCopy, copy_of, seed, server};
+
+use crate::common::{self, Lines, copied, lines, options, salvaged, session};
+
+const PAGE: u64 = 8192;
+const TYPED: &[&str] = &[
+    "CREATE TYPE mood AS ENUM ('sad', 'ok')",
+    "CREATE TABLE parent (name text, weight float8)",
+    "CREATE TABLE typed (by_index int PRIMARY KEY, by_check bigint CHECK (by_check > 0), \
+     by_statistics timestamptz, by_type mood, by_default numeric DEFAULT 7, gone text, last int2) INHERITS (parent)",
+    "CREATE INDEX ON typed (last)",
+    "CREATE INDEX ON typed ((gone || 'x'))",
+    "INSERT INTO typed (name, weight, by_index, by_check, by_statistics, by_type, gone, last) \
+     SELECT 'n' || n, n / 3.0, n, n * 9, now() + n * interval '1 hour', 'ok', 'g' || n, n % 7 FROM generate_series(1, 300) n",
+    "ANALYZE typed (by_statistics)",
+];
+const UNTOLD: &[&str] = &[
+    "CREATE TABLE untold (id int PRIMARY KEY, gone int, address inet, note text)",
+    "INSERT INTO untold SELECT n, n, '10.0.0.1'::inet + n, 'n' || n FROM generate_series(1, 300) n",
+    "ALTER TABLE untold DROP gone",
+];
+
+/// A stopped cluster whose table lost its rows of `pg_attribute`, and what COPY gave of it.
+fn without_columns(statements: &[&str], table: &str, wanted: &str) -> (TempCopy, Lines) {
+    let copy = copy_of(&seed(&server(15), Checksums::Off));
+    let mut running = copy.start().expect("a server");
+    let mut own = session(&running, "postgres");
+    own.execute("CREATE DATABASE shop TEMPLATE template0")
+        .expect("a database");
+    let mut own = session(&running, "shop");
+    for statement in statements {
+        own.execute(statement).expect(statement);
+    }
+    let truth = copied(&running, "shop", "");
+    let truth = truth
+        .get(&format!("shop/public.{table}"))
+        .expect("its rows");
+    let (path, rows) = rows_of_columns(&running, table, wanted);
+    running.stop(StopMode::Fast).expect("stopped");
+    let file = OpenOptions::new().write(true).open(copy.pgdata.join(path));
+    let file = file.expect("pg_attribute");
+    for (block, item) in rows {
+        // The line pointer is emptied: nothing but the indexes knows that a row stood there.
+        let at = u64::from(block) * PAGE + 24 + (u64::from(item) - 1) * 4;
+        file.write_all_at(&[0; 4], at).expect("written");
+    }
+    (copy, truth.clone())
+}
+
+/// The file of `pg_attribute`, and where it has the columns that are wanted.
+fn rows_of_columns(server: &Server, table: &str, wanted: &str) -> (String, BTreeSet<(u32, u32)>) {
+    let mut own = session(server, "shop");
+    let path = own.query_value("SELECT pg_relation_filepath('pg_attribute')");
+    let places = own.query(&format!(
+        "SELECT (ctid::text::point)[0], (ctid::text::point)[1] FROM pg_attribute \
+         WHERE attrelid = '{table}'::regclass AND attnum > 0 AND {wanted}"
+    ));
+    let number = |value: &Option<String>| value.as_deref().and_then(|value| value.parse().ok());
+    let places = places.expect("places").into_iter().map(|row| {
+        let place = (row.first().and_then(number), row.get(1).and_then(number));
+        (place.0.expect("a block"), place.1.expect("an item"))
+    });
+    (path.expect("a path").expect("a file"), places.collect())
+}
+
+fn account_of<'a>(report: &'a SalvageReport, table: &str) -> &'a TableAccount {
+    let mut tables = report.tables.iter();
+    let found = tables.find(|account| account.table == table);
+    found.unwrap_or_else(|| panic!("{table}: {:#?}", report.not_salvaged))
+}
+
+#[test]
+fn types_of_lost_columns_come_from_other_catalogs() {
+    let (copy, truth) = without_columns(TYPED, "typed", "true");
+    let folder = tempfile::tempdir().expect("a directory");
+    let out = folder.path().join("out");
+    let report = salvaged(&copy.pgdata, &options(&out, "copy"));
+    assert_ne!(report.outcome, Outcome::Whole);
+    let account = account_of(&report, "typed");
+    let notes = account.notes.join("\n");
+    for told in [
+        "name (type by a relative by inheritance)",
+        "by_index (type by an index)",
+        "by_check (type by a check constraint)",
+        "by_statistics (type by pg_statistic)",
+        "by_type (type by pg_depend)",
+        "by_default (type by its default)",
+        "gone (type by an expression of an index)",
+    ] {
+        assert!(notes.contains(told), "{told}: {notes}");
+    }
+    let bytes = std::fs::read(out.join("shop/public.typed.copy")).expect("its rows");
+    assert!(lines(&bytes) == truth, "{account:#?}");
+}
+
+#[test]
+fn declared_columns_stand_between_those_that_are_known() {
+    let lost = "attname IN ('address', 'note')";
+    let (copy, truth) = without_columns(UNTOLD, "untold", lost);
+    let folder = tempfile::tempdir().expect("a directory");
+    let out = folder.path().join("out");
+    let mut options = common::options(&out, "copy");
+    // As pg_dump writes it: without the column that was dropped.
+    let declared = "CREATE TABLE public.untold (id integer NOT NULL, address inet, note text);";
+    options.given = tables_in(declared).expect("a table");
+    let report = salvaged(&copy.pgdata, &options);
+    let account = account_of(&report, "untold");
+    assert_eq!(account.columns, ["id", "address", "note"]);
+    let bytes = std::fs::read(out.join("shop/public.untold.copy")).expect("its rows");
+    assert!(lines(&bytes) == truth, "{account:#?}");
+}
