@@ -1,12 +1,12 @@
-//! A page that stands twice in its fork, and by its own words belongs to the other place.
+//! A page that by its own words belongs to another place of its fork: one that stands there too, or
+//! that changed places with the page of this one.
 //!
-//! Row versions that were never updated name their own place in `t_ctid`; the neighbours of a
-//! btree page name it. An update of a whole page that was rolled back looks alike, so the other
-//! block must hold the same bytes, but for the checksum.
+//! Rows name their block (`pgclinic_cluster::block_by_rows`); the neighbours of a btree page name
+//! it.
 
-use pgclinic_format::heap_tuple::HEAP_XMAX_INVALID;
+use pgclinic_cluster::{Misplaced, block_by_rows, misplaced};
 use pgclinic_format::index_page::{AccessMethod, btree_flags, btree_links};
-use pgclinic_format::{BlockNo, HeapTuple, LpFlags, Lsn, Page, Xid};
+use pgclinic_format::{BlockNo, Page};
 use pgclinic_model::Rule;
 use pgclinic_model::document::Level;
 
@@ -38,38 +38,13 @@ impl PageCheck for MisplacedPage {
             Some(AccessMethod::Btree) => block_by_neighbours(page, cx),
             _ => None,
         };
-        let Some(other) = other.filter(|other| holds_the_same(page, *other, cx)) else {
+        let Some((other, how)) = other.and_then(|other| Some((other, told(page, other, cx)?)))
+        else {
             return;
         };
-        let message = format!("this is the page of block {other}, which holds the same bytes");
+        let message = format!("this is the page of block {other}, {how}");
         out.add(Draft::new(&MISPLACED_PAGE, message).fact("belongs_to_block", other));
     }
-}
-
-/// The one other block that all row versions without a successor name as their own.
-fn block_by_rows(page: Page<'_>, own: BlockNo) -> Option<BlockNo> {
-    let mut named = None;
-    let mut rows = 0;
-    let normal = page
-        .line_pointers()
-        .filter(|(_, pointer)| pointer.flags() == LpFlags::Normal);
-    for (number, pointer) in normal {
-        let Some(tuple) = page.item(pointer).and_then(HeapTuple::parse) else {
-            continue;
-        };
-        let ctid = tuple.t_ctid();
-        let never_updated = tuple.t_xmax() == Xid::INVALID || tuple.has(HEAP_XMAX_INVALID);
-        if !never_updated || ctid.offset != number {
-            continue;
-        }
-        if ctid.block == own || named.is_some_and(|block| block != ctid.block) {
-            return None;
-        }
-        named = Some(ctid.block);
-        rows += 1;
-    }
-    // An LSN that two pages share is a second witness where there is only one row.
-    named.filter(|_| rows > 1 || page.pd_lsn() != Lsn(0))
 }
 
 /// The block that the left neighbour, or on the left edge the right one, names in place of ours.
@@ -112,16 +87,17 @@ fn link_of(block: BlockNo, link: u64, cx: &PageCx<'_>) -> Option<BlockNo> {
     (read == word.len()).then(|| u32::from_le_bytes(word))
 }
 
-fn holds_the_same(page: Page<'_>, other: BlockNo, cx: &PageCx<'_>) -> bool {
+/// In words, how the page of another block came here.
+fn told(page: Page<'_>, other: BlockNo, cx: &PageCx<'_>) -> Option<&'static str> {
     if other == cx.block || u64::from(other) >= cx.fork.blocks {
-        return false;
+        return None;
     }
-    let Some(bytes) = cx.read_block(other) else {
-        return false;
-    };
-    let ours = page.bytes();
-    // `pd_checksum` stands at 8 and 9 and counts the place in.
-    bytes.get(..8) == ours.get(..8) && bytes.get(10..) == ours.get(10..)
+    let bytes = cx.read_block(other)?;
+    let is_heap = cx.fork.method == Some(AccessMethod::Heap);
+    match misplaced(page, cx.block, &bytes, other)? {
+        Misplaced::Copy => Some("which holds the same bytes"),
+        Misplaced::Swapped => is_heap.then_some("which holds the page that belongs here"),
+    }
 }
 
 #[cfg(test)]
@@ -169,6 +145,17 @@ mod tests {
         put_u32(&mut other, 20, 5);
         let trial = ForkTrial::new(AccessMethod::Heap, &[other, rows_of(0)]);
         assert!(trial.messages(&MisplacedPage, 1).is_empty());
+    }
+
+    #[test]
+    fn pages_that_changed_places_name_each_other() {
+        let trial = ForkTrial::new(AccessMethod::Heap, &[rows_of(1), rows_of(0)]);
+        for (block, other) in [(0, 1), (1, 0)] {
+            let told = format!(
+                "this is the page of block {other}, which holds the page that belongs here"
+            );
+            assert_eq!(trial.messages(&MisplacedPage, block), [told]);
+        }
     }
 
     #[test]

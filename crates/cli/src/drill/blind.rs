@@ -198,11 +198,17 @@ pub(crate) fn run(
     stop: &AtomicBool,
     step: &(dyn Fn(&str) + Sync),
 ) -> Result<Vec<BlindTrial>, Failure> {
-    on_copies(ward.master, shots, threads, stop, &|shot, copy| {
-        let trial = fire(ward, shot, copy)?;
-        step(shot.kind.name());
-        Ok(trial)
-    })
+    on_copies(
+        (ward.master, "copy"),
+        shots,
+        threads,
+        stop,
+        &|shot, copy| {
+            let trial = fire(ward, shot, copy)?;
+            step(shot.kind.name());
+            Ok(trial)
+        },
+    )
 }
 
 fn fire(ward: &Ward<'_>, shot: &Shot, copy: &mut BenchCopy) -> Result<BlindTrial, Failure> {

@@ -7,10 +7,10 @@ use crate::drill::bench_copy::BenchCopy;
 use crate::drill::master::Master;
 use crate::exit::Failure;
 
-/// Does every task on one of `threads` copies. The results come in the order of the tasks,
+/// Does every task on one of `threads` copies, whose directories begin with `name`. The results come in the order of the tasks,
 /// whoever did them; stopped, those so far.
 pub(crate) fn on_copies<T: Sync, R: Send>(
-    master: &Master,
+    (master, name): (&Master, &str),
     tasks: &[T],
     threads: usize,
     stop: &AtomicBool,
@@ -19,7 +19,7 @@ pub(crate) fn on_copies<T: Sync, R: Send>(
     let next = AtomicUsize::new(0);
     let done: Mutex<Vec<(usize, R)>> = Mutex::new(Vec::new());
     let hand = |thread: usize| -> Result<(), Failure> {
-        let mut copy = BenchCopy::make(master, &format!("copy-{thread}"))?;
+        let mut copy = BenchCopy::make(master, &format!("{name}-{thread}"))?;
         loop {
             let index = next.fetch_add(1, Ordering::Relaxed);
             let Some(task) = tasks.get(index).filter(|_| !stop.load(Ordering::Relaxed)) else {

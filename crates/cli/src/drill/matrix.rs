@@ -125,11 +125,17 @@ pub(crate) fn run(
     stop: &AtomicBool,
     step: &(dyn Fn(&DrillRow) + Sync),
 ) -> Result<Vec<DrillRow>, Failure> {
-    on_copies(ward.master, planned, threads, stop, &|planned, copy| {
-        let row = row(ward, planned, copy)?;
-        step(&row);
-        Ok(row)
-    })
+    on_copies(
+        (ward.master, "copy"),
+        planned,
+        threads,
+        stop,
+        &|planned, copy| {
+            let row = row(ward, planned, copy)?;
+            step(&row);
+            Ok(row)
+        },
+    )
 }
 
 fn row(ward: &Ward<'_>, planned: &Planned, copy: &mut BenchCopy) -> Result<DrillRow, Failure> {

@@ -12,7 +12,7 @@ pub struct LossCell {
     pub witness: String,
     /// How: `zeroed`, `zeroed-fifth`, `garbage`, `truncated`, `missing`, `old-copy`.
     pub hurt: String,
-    /// `stopped` or `crashed`.
+    /// `stopped`, `without-checksums`, `running` or `crashed`.
     pub state: String,
     /// The files and blocks that were hurt.
     pub place: String,

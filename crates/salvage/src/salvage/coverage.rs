@@ -1,5 +1,6 @@
 //! Which of a page's bytes its line pointers account for, and whether its rows belong there.
 
+use pgclinic_cluster::{Misplaced, block_by_rows, misplaced};
 use pgclinic_format::heap_tuple::MOVED_PARTITIONS_OFFSET;
 use pgclinic_format::{BlockNo, HeapTuple, LinePointer, LpFlags, Page, Xid};
 
@@ -27,9 +28,26 @@ impl Default for Coverage {
     }
 }
 
-/// Most rows of the page that never were updated say that they stand on another one: how many, and
-/// in words.
-pub(super) fn says_elsewhere(page: Page<'_>, block: BlockNo) -> Option<(u64, String)> {
+/// Most rows of the page that never were updated say that they stand on another one, or all do and
+/// that one bears it out: how many, and in words. `read` gives the page of a block.
+pub(super) fn says_elsewhere(
+    page: Page<'_>,
+    block: BlockNo,
+    read: impl FnOnce(BlockNo) -> Option<Vec<u8>>,
+) -> Option<(u64, String)> {
+    if let Some(other) = block_by_rows(page, block)
+        && let Some(bytes) = read(other)
+        && let Some(misplaced) = misplaced(page, block, &bytes, other)
+    {
+        let rows = page.line_pointers();
+        let rows = rows.filter(|(_, pointer)| pointer.flags() == LpFlags::Normal);
+        let what = match misplaced {
+            Misplaced::Copy => "holds the same: the rows of this one are lost",
+            Misplaced::Swapped => "holds the page of this one",
+        };
+        let why = format!("this is the page of block {other}, which {what}");
+        return Some((rows.count() as u64, why));
+    }
     let (mut here, mut elsewhere) = (0u64, 0u64);
     for (_, pointer) in page.line_pointers() {
         let is_normal = pointer.flags() == LpFlags::Normal;

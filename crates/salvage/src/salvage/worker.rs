@@ -1,6 +1,6 @@
 //! One thread: finds the rows of the pages that it is given, and prints those that are wanted.
 
-use pgclinic_cluster::{RowState, Stamp, ToastReader, Visibility};
+use pgclinic_cluster::{RowState, Stamp, ToastReader, Visibility, read_block};
 use pgclinic_format::datum::Limits;
 use pgclinic_format::page::PD_ALL_VISIBLE;
 use pgclinic_format::toast_chunk::PlainChunk;
@@ -231,9 +231,15 @@ impl<'c> Worker<'c> {
     ) -> Covered {
         let all_visible =
             page.pd_flags() & PD_ALL_VISIBLE != 0 && self.visibility.trusts_all_visible();
-        let misplaced = says_elsewhere(page, block);
+        let cluster = self.crew.cluster;
+        let read = |other| {
+            let files = &printing.work.table.files;
+            read_block(cluster.source().as_ref(), files, cluster.build, other)
+        };
+        let misplaced = says_elsewhere(page, block, read);
         if let Some((rows, why)) = &misplaced {
             printing.tally.rows.uncertain += rows;
+            printing.tally.doubt_block(block);
             printing.tally.lose(LossPlace::page(block, why.clone()));
         }
         let misplaced = misplaced.map(|(_, why)| why);

@@ -114,6 +114,9 @@ pub(super) struct Blind {
 /// What an older copy of a page means for a salvage: a check at level full follows each entry of
 /// each index.
 pub(super) const OLD_PAGE: &str = "an older copy of a page is sound by itself, and a salvage follows each entry of an index only with --verify";
+/// What chance writes into a page without a checksum.
+pub(super) const NO_CHECKSUM: &str =
+    "without data checksums nothing can verify values and headers of rows";
 const NO_INDEX: &str = "the page is sound and the table has no index: nothing else names its rows";
 const UNUSED_BUCKET: &str = "pages of buckets that no split has reached yet are all zero by nature";
 const LAST_WAL: &str = "without its last segment the write-ahead log ends earlier, as it might have: a server loses the same";
@@ -499,6 +502,15 @@ enum Part {
 fn directory(path: String) -> Vec<(Hurt, Site)> {
     let site = |hurt: &Hurt| (*hurt, Site::DirectoryGone { path: path.clone() });
     OF_DIRECTORIES.iter().map(site).collect()
+}
+
+impl Cell {
+    /// Some bytes of a page are others, which its structure need not show.
+    pub(super) fn changes_values(&self) -> bool {
+        let is_of_page = |path: &String| path.starts_with("base/") || path.starts_with("global/");
+        let is_slight = matches!(self.hurt, Hurt::Bytes | Hurt::Bit | Hurt::Sector);
+        is_slight && matches!(&self.site, Site::Bytes { path, .. } if is_of_page(path))
+    }
 }
 
 impl Site {

@@ -1,5 +1,6 @@
-//! The clusters that are hurt: one that was shut down, one that crashed, each with what the server
-//! gives of it, and the files of an older day.
+//! The clusters that are hurt: one that was shut down, the same while its server runs and without
+//! data checksums, and one that crashed; each with what the server gives of it, and the files of an
+//! older day.
 
 use std::path::{Path, PathBuf};
 
@@ -16,9 +17,30 @@ const CONTENT: &str = include_str!("content.sql");
 const CONTENT_LATER: &str = include_str!("content_later.sql");
 const CONTENT_CRASH: &str = include_str!("content_crash.sql");
 
+/// In what state a cluster is hurt.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Condition {
+    Stopped,
+    WithoutChecksums,
+    Running,
+    Crashed,
+}
+
+impl Condition {
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Condition::Stopped => "stopped",
+            Condition::WithoutChecksums => "without-checksums",
+            Condition::Running => "running",
+            Condition::Crashed => "crashed",
+        }
+    }
+}
+
 /// A cluster and what the server gives of it.
 pub(crate) struct Patient {
-    pub(super) state: &'static str,
+    /// In each of them it is hurt.
+    pub(super) conditions: &'static [Condition],
     pub(super) master: Master,
     pub(super) truth: Truth,
 }
@@ -41,15 +63,20 @@ impl Patients {
         let truth = make().truth(&stopped)?;
         let crashed = make().crashed(&stopped)?;
         let crashed_truth = make().truth(&crashed)?;
-        let patient = |state, master, truth| Patient {
-            state,
+        let patient = |conditions, master, truth| Patient {
+            conditions,
             master,
             truth,
         };
+        let shut_down = &[
+            Condition::Stopped,
+            Condition::WithoutChecksums,
+            Condition::Running,
+        ];
         Ok(Patients {
             all: vec![
-                patient("stopped", stopped, truth),
-                patient("crashed", crashed, crashed_truth),
+                patient(shut_down, stopped, truth),
+                patient(&[Condition::Crashed], crashed, crashed_truth),
             ],
             older,
         })

@@ -2,7 +2,7 @@
 //! check and a salvage then say is held against what the server gives of the undamaged cluster.
 //!
 //! ```text
-//! patients (stopped, crashed) ─► truth: the server's COPY of every table
+//! patients (stopped, running, crashed) ─► truth: the server's COPY of every table
 //!     │
 //!     └► bench copy ─► hurt ─► check (structure, full) ─► salvage ─┬─ rows lost: never healthy, never whole
 //!                        ▲                                        ├─ rows that are not the truth's: marked
@@ -15,17 +15,21 @@ mod masters;
 mod shots;
 mod truth;
 
+use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
 use pgclinic_cluster::Cluster;
-use pgclinic_model::document::{LossCell, NotRun, SalvageReport, Verdict};
+use pgclinic_model::document::{
+    LossCell, LostDatabase, NotRun, Outcome as Ending, SalvageReport, TableAccount, Verdict,
+};
 use pgclinic_model::{CheckDocument, Level, Selection, Severity};
 use pgclinic_salvage::formats::form_named;
 use pgclinic_salvage::{
-    Destination, Durability, Encoding, Partial, Rows, SalvageOptions, TextStyle, salvage,
+    Destination, Durability, Encoding, Partial, Rows, SalvageOptions, TextStyle, encoded, salvage,
 };
+use pgclinic_servers::Server;
 use pgclinic_spill::MemoryPlan;
 
 use crate::drill::bench_copy::BenchCopy;
@@ -35,8 +39,8 @@ use crate::exit::Failure;
 
 use cells::{Cell, Hurt, Seen};
 use hurt::Bench;
-use masters::Patient;
 pub(crate) use masters::Patients;
+use masters::{Condition, Patient};
 use truth::Comparison;
 
 /// Which cells are run.
@@ -58,9 +62,10 @@ pub(crate) struct Outcome {
     pub(crate) healthy: CheckDocument,
 }
 
-/// What all cells of one patient share.
+/// What all cells of one patient in one condition share.
 struct Ward<'a> {
     patient: &'a Patient,
+    condition: Condition,
     older: &'a Path,
     seed: u64,
 }
@@ -77,24 +82,33 @@ pub(crate) fn run(
     let (mut cells, mut not_run, mut healthy) = (Vec::new(), Vec::new(), None);
     for patient in &patients.all {
         let cluster = master::open(&patient.master.pgdata)?;
-        let tasks = chosen(&cluster, seed, share);
         let undamaged = master::check(&patient.master.pgdata, 0)?;
         healthy.get_or_insert(undamaged);
-        let ward = Ward {
-            patient,
-            older: &patients.older,
-            seed,
-        };
         let page_bytes = usize::try_from(cluster.build.block_size)?;
-        let done = on_copies(&patient.master, &tasks, threads, stop, &|cell, copy| {
-            let done = ward.run(cell, copy, page_bytes)?;
-            step(cell.witness.name);
-            Ok(done.ok_or_else(|| ward.not_run(cell)))
-        })?;
-        for one in done {
-            match one {
-                Ok(cell) => cells.push(cell),
-                Err(entry) => not_run.push(entry),
+        for condition in patient.conditions {
+            let tasks = chosen(&cluster, *condition, seed, share);
+            let ward = Ward {
+                patient,
+                condition: *condition,
+                older: &patients.older,
+                seed,
+            };
+            let done = on_copies(
+                (&patient.master, condition.name()),
+                &tasks,
+                threads,
+                stop,
+                &|cell, copy| {
+                    let done = ward.run(cell, copy, page_bytes)?;
+                    step(cell.witness.name);
+                    Ok(done.ok_or_else(|| ward.not_run(cell)))
+                },
+            )?;
+            for one in done {
+                match one {
+                    Ok(cell) => cells.push(cell),
+                    Err(entry) => not_run.push(entry),
+                }
             }
         }
     }
@@ -111,16 +125,25 @@ pub(crate) fn count(patients: &Patients, share: Share, seed: u64) -> Result<usiz
     let mut sum = 0;
     for patient in &patients.all {
         let cluster = master::open(&patient.master.pgdata)?;
-        sum += chosen(&cluster, seed, share).len();
+        let wards = patient.conditions.iter();
+        let cells = wards.map(|condition| chosen(&cluster, *condition, seed, share).len());
+        sum += cells.sum::<usize>();
     }
     Ok(sum)
 }
 
-fn chosen(cluster: &Cluster, seed: u64, share: Share) -> Vec<Cell> {
+/// Without checksums only what chance hits is hurt: the matrix asks for losses, not for values. A
+/// tenth begins elsewhere in each condition.
+fn chosen(cluster: &Cluster, condition: Condition, seed: u64, share: Share) -> Vec<Cell> {
+    let is_of_matrix = condition != Condition::WithoutChecksums;
     match share {
+        Share::Random(count) => shots::of(cluster, seed ^ condition as u64, count),
+        _ if !is_of_matrix => Vec::new(),
         Share::All => cells::of(cluster, seed),
-        Share::Tenth => cells::of(cluster, seed).into_iter().step_by(10).collect(),
-        Share::Random(count) => shots::of(cluster, seed, count),
+        Share::Tenth => {
+            let cells = cells::of(cluster, seed).into_iter();
+            cells.skip(condition as usize).step_by(10).collect()
+        }
     }
 }
 
@@ -131,7 +154,7 @@ impl Ward<'_> {
             hurt,
             site,
         } = cell;
-        let state = self.patient.state;
+        let state = self.condition.name();
         NotRun {
             injury: format!(
                 "{} {}, {state}, {}",
@@ -150,6 +173,12 @@ impl Ward<'_> {
         page_bytes: usize,
     ) -> Result<Option<LossCell>, Failure> {
         copy.refresh()?;
+        if self.condition == Condition::WithoutChecksums {
+            copy.disable_checksums()?;
+        }
+        let running = (self.condition == Condition::Running)
+            .then(|| self.at_rest(&copy.pgdata))
+            .transpose()?;
         let bench = Bench {
             pgdata: &copy.pgdata,
             older: self.older,
@@ -160,24 +189,40 @@ impl Ward<'_> {
         };
         let seen = self.look(cell, &copy.pgdata);
         kept.bring_back()?;
+        // A server whose files are gone is stopped hard when it is dropped.
+        drop(running);
         seen.map(Some)
+    }
+
+    /// A running server that has written everything.
+    fn at_rest(&self, pgdata: &Path) -> Result<Server, Failure> {
+        let server = self.patient.master.start(pgdata)?;
+        server.connect("postgres")?.execute("CHECKPOINT")?;
+        Ok(server)
     }
 
     fn look(&self, cell: &Cell, pgdata: &Path) -> Result<LossCell, Failure> {
         let checked = |level| Said::of(master::check_at(level, pgdata, 0));
         let (structure, full) = (checked(Level::Structure), checked(Level::Full));
         let folder = pgdata.with_file_name("rescued");
-        let rescued = rescue(pgdata, &folder);
+        let rescued = rescued(pgdata, &folder);
         let compared = self.patient.truth.compared_with(&folder);
         if folder.exists() {
             std::fs::remove_dir_all(&folder)?;
         }
-        Ok(self.judged(cell, (structure, full), &rescued, compared))
+        Ok(self.judged(cell, (structure, full), &rescued, &compared))
     }
 
-    fn blind(&self, cell: &Cell) -> Option<&'static str> {
+    fn blind(&self, cell: &Cell, by_table: &BTreeMap<String, Comparison>) -> Option<&'static str> {
+        let is_unverified = self.condition == Condition::WithoutChecksums && cell.changes_values();
+        if is_unverified && is_within_a_page(by_table) {
+            return Some(cells::NO_CHECKSUM);
+        }
         let is_here = |blind: &&cells::Blind| {
-            blind.hurt == cell.hurt && blind.state.is_none_or(|state| state == self.patient.state)
+            blind.hurt == cell.hurt
+                && blind
+                    .state
+                    .is_none_or(|state| state == self.condition.name())
         };
         cell.witness
             .blind
@@ -190,27 +235,29 @@ impl Ward<'_> {
         &self,
         cell: &Cell,
         (structure, full): (Said, Said),
-        rescued: &Rescued,
-        compared: Comparison,
+        rescued: &Result<SalvageReport, Failure>,
+        by_table: &BTreeMap<String, Comparison>,
     ) -> LossCell {
         let witness = cell.witness;
-        let blind = self.blind(cell);
+        let blind = self.blind(cell, by_table);
+        let compared: Comparison = by_table.values().copied().sum();
+        let rescue = Rescued::of(rescued);
         let lost = compared.rows.saturating_sub(compared.written);
         let mut judged = LossCell {
             witness: witness.name.into(),
             hurt: cell.hurt.name().into(),
-            state: self.patient.state.into(),
+            state: self.condition.name().into(),
             place: cell.site.words(),
             rows: compared.rows,
             written: compared.written,
             lost,
             wrong: compared.wrong,
-            marked: rescued.marked,
-            predicted: rescued.predicted,
+            marked: rescue.marked,
+            predicted: rescue.predicted,
             verdict_at_structure: structure.verdict,
             verdict: full.verdict,
             found_by: full.rules,
-            outcome: rescued.outcome.clone(),
+            outcome: rescue.outcome,
             blind: blind.map(str::to_owned),
             passed: true,
             failures: Vec::new(),
@@ -222,9 +269,13 @@ impl Ward<'_> {
                 Hurt::OldCopy if judged.lost + judged.wrong > 0 => {
                     judged.blind = Some(cells::OLD_PAGE.to_owned());
                 }
-                _ => judged
-                    .failures
-                    .extend(failures_of_salvage(&judged, witness)),
+                _ => {
+                    let failures = failures_of_salvage(&judged, witness);
+                    judged.failures.extend(failures);
+                    let account = rescued.as_ref().ok();
+                    let failures = account.map(|account| failures_of_tables(account, by_table));
+                    judged.failures.extend(failures.into_iter().flatten());
+                }
             }
         }
         judged.passed = judged.failures.is_empty();
@@ -295,6 +346,54 @@ impl Said {
     }
 }
 
+/// What is lost or wrong may be the rows of one page of one table.
+fn is_within_a_page(by_table: &BTreeMap<String, Comparison>) -> bool {
+    const ROWS_OF_A_PAGE: u64 = 300;
+    let hurt = by_table.values().map(|one| one.lost().max(one.wrong));
+    let hurt: Vec<u64> = hurt.filter(|rows| *rows > 0).collect();
+    hurt.len() <= 1 && hurt.iter().all(|rows| *rows <= ROWS_OF_A_PAGE)
+}
+
+/// Tables whose rows are lost or wrong, and of which the account says nothing.
+fn failures_of_tables(
+    account: &SalvageReport,
+    by_table: &BTreeMap<String, Comparison>,
+) -> Vec<String> {
+    if account.outcome == Ending::Incomplete {
+        return Vec::new();
+    }
+    let hurt = by_table
+        .iter()
+        .filter(|(_, one)| one.lost() > 0 || one.wrong > 0);
+    let silent = hurt.filter(|(file, _)| !is_named(account, file));
+    silent
+        .map(|(file, one)| {
+            format!(
+                "of {file} {} rows are lost and {} wrong, and the account does not say so",
+                one.lost(),
+                one.wrong
+            )
+        })
+        .collect()
+}
+
+/// A table is named where its own account is not whole, or where its name or its database stands
+/// among what was not salvaged.
+fn is_named(account: &SalvageReport, file: &str) -> bool {
+    let own = |table: &&TableAccount| {
+        let names = [&table.database, &table.schema, &table.table].map(|name| encoded(name));
+        format!("{}/{}.{}", names[0], names[1], names[2]) == file
+    };
+    if let Some(table) = account.tables.iter().find(own) {
+        return !table.is_whole();
+    }
+    let (database, name) = file.split_once('/').unwrap_or_default();
+    let mut told = account.not_salvaged.iter().map(|told| &told.what);
+    let lost = |one: &LostDatabase| one.database == database;
+    told.any(|what| what.contains(name) || what.contains(database))
+        || account.lost_databases.iter().any(lost)
+}
+
 /// What a salvage says.
 struct Rescued {
     outcome: String,
@@ -302,21 +401,23 @@ struct Rescued {
     predicted: u64,
 }
 
-fn rescue(pgdata: &Path, folder: &Path) -> Rescued {
-    match rescued(pgdata, folder) {
-        Ok(account) => Rescued {
-            outcome: format!("{:?}", account.outcome).to_lowercase(),
-            marked: account.totals.partial
-                + account.totals.carved
-                + account.totals.mended
-                + account.totals.uncertain,
-            predicted: account.totals.lost,
-        },
-        Err(failure) => Rescued {
-            outcome: format!("failed: {}", failure.0),
-            marked: 0,
-            predicted: 0,
-        },
+impl Rescued {
+    fn of(rescued: &Result<SalvageReport, Failure>) -> Self {
+        match rescued {
+            Ok(account) => Rescued {
+                outcome: format!("{:?}", account.outcome).to_lowercase(),
+                marked: account.totals.partial
+                    + account.totals.carved
+                    + account.totals.mended
+                    + account.totals.uncertain,
+                predicted: account.totals.lost,
+            },
+            Err(failure) => Rescued {
+                outcome: format!("failed: {}", failure.0),
+                marked: 0,
+                predicted: 0,
+            },
+        }
     }
 }
 

@@ -2,6 +2,7 @@
 //! sets that know how often a line is in them.
 
 use std::collections::{BTreeMap, HashMap};
+use std::iter::Sum;
 use std::path::Path;
 
 use pgclinic_salvage::encoded;
@@ -83,20 +84,41 @@ impl Truth {
         Ok(())
     }
 
-    /// Holds what a salvage wrote into this directory against it.
-    pub(super) fn compared_with(&self, written: &Path) -> Comparison {
-        let mut sum = Comparison::default();
-        for (file, lines) in &self.tables {
-            sum.rows += lines.values().sum::<u64>();
+    /// Holds what a salvage wrote into this directory against it, table by table.
+    pub(super) fn compared_with(&self, written: &Path) -> BTreeMap<String, Comparison> {
+        let compared = |(file, lines): (&String, &Lines)| {
             let good = rows_of(&written.join(format!("{file}.csv")));
             let suspect = rows_of(&written.join(format!("{file}.suspect.csv")));
             let mut left = lines.clone();
-            sum.wrong += take(&mut left, lines_of(&good));
+            let wrong = take(&mut left, lines_of(&good));
             // Suspects are for whoever looks at them: they replace no row and make none wrong.
             take(&mut left, suspects_of(&suspect));
-            sum.written += lines.values().sum::<u64>() - left.values().sum::<u64>();
-        }
-        sum
+            let rows = lines.values().sum::<u64>();
+            let written = rows - left.values().sum::<u64>();
+            let one = Comparison {
+                rows,
+                written,
+                wrong,
+            };
+            (file.clone(), one)
+        };
+        self.tables.iter().map(compared).collect()
+    }
+}
+
+impl Comparison {
+    pub(super) fn lost(&self) -> u64 {
+        self.rows.saturating_sub(self.written)
+    }
+}
+
+impl Sum for Comparison {
+    fn sum<I: Iterator<Item = Self>>(all: I) -> Self {
+        all.fold(Comparison::default(), |sum, one| Comparison {
+            rows: sum.rows + one.rows,
+            written: sum.written + one.written,
+            wrong: sum.wrong + one.wrong,
+        })
     }
 }
 
@@ -162,6 +184,6 @@ mod tests {
             written: 2,
             wrong: 1,
         };
-        assert_eq!(seen, expected);
+        assert_eq!(seen, BTreeMap::from([("d/s.t".to_owned(), expected)]));
     }
 }
