@@ -4,11 +4,12 @@
 //! while rows come.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::convert::Infallible;
 use std::fmt::Write;
 
 use pgclinic_cluster::{Catalog, Charset, Cluster, Generated};
 use pgclinic_format::Oid;
-use pgclinic_model::document::{SalvageReport, SequenceAccount, TableAccount};
+use pgclinic_model::document::{LargeObjectsAccount, SalvageReport, SequenceAccount, TableAccount};
 
 use super::error::SalvageError;
 use super::folder::Folder;
@@ -16,7 +17,7 @@ use super::staging::{QUOTING, STAGE, StagedColumn, Staging, column_names, quoted
 use super::{Encoding, Rows, SalvageOptions, databases, encoding_of, room_of, sequences};
 use crate::schema::{
     CatalogRoom, Catalogs, Ddl, ExtensionTable, SESSION, Statement, connected_to, dollar_quoted,
-    encoding_name, extension_table, in_its_database, literal,
+    each_object_detail, encoding_name, extension_table, in_its_database, literal,
 };
 use crate::shape::{MainForks, Origin, Table, database_name};
 use crate::stored_types::{OWN_SCHEMA, OwnTypes};
@@ -28,7 +29,7 @@ const NAME: &str = "load.sql";
 const HEAD: &str = "\
 -- Loads what lies in this directory into the database that psql is connected to. From within the directory:
 --   psql -X -d DATABASE -f load.sql
--- Whatever psql reports as an error was not loaded. Large objects are not in it.
+-- Whatever psql reports as an error was not loaded.
 
 ";
 
@@ -112,6 +113,9 @@ fn of_database(
     let rows = script.rows(&tables);
     let sequences: Vec<SequenceAccount> = own.cloned().collect();
     let values = sequences::script(&sequences);
+    let mut objects = account.large_objects.iter();
+    let objects = objects.find(|objects| objects.database == name);
+    let rows = rows + &objects.map_or_else(String::new, large_objects);
     let settings = settings_of(options);
     Some(match &options.ddl {
         Some(_) => {
@@ -122,6 +126,9 @@ fn of_database(
             let mut text = ddl.before_data.clone();
             text.push(&format!("\n{settings}{rows}{values}\n"));
             text.append(&ddl.after_data);
+            if objects.is_some() {
+                text.push(&object_details(cluster, database, &room));
+            }
             text
         }
         None => Statement::from(format!(
@@ -131,6 +138,40 @@ fn of_database(
              {rows}{values}SET session_replication_role = origin;\n"
         )),
     })
+}
+
+/// Unpacks the file of the large objects beside itself, and puts them back under their numbers.
+fn large_objects(account: &LargeObjectsAccount) -> String {
+    const COMMENT: &str =
+        "-- Large objects: the directory they are unpacked to may be removed afterwards.";
+    let directory = account.file.strip_suffix(".tar").unwrap_or(&account.file);
+    let variable = literal(directory);
+    let (directory, file) = (shell_quoted(directory), shell_quoted(&account.file));
+    format!(
+        "\n{COMMENT}\n\\! mkdir -p {directory} && tar -xf {file} -C {directory}\n\
+         \\set directory {variable}\n\\i :directory/restore.sql\n"
+    )
+}
+
+/// Names of files are encoded and hold no quote; one that did would end the word.
+fn shell_quoted(name: &str) -> String {
+    format!("'{}'", name.replace('\'', "'\\''"))
+}
+
+/// Owners, rights and comments of the large objects.
+fn object_details(cluster: &Cluster, database: Oid, room: &CatalogRoom) -> String {
+    let mut details = String::new();
+    let mut each = |what: &str, detail: Result<String, String>| {
+        match detail {
+            Ok(statement) => {
+                let _written = writeln!(details, "{statement}");
+            }
+            Err(why) => omit(&mut details, what, &why),
+        }
+        Ok::<(), Infallible>(())
+    };
+    let Ok(()) = each_object_detail(cluster, database, room, &mut each);
+    details
 }
 
 /// What makes the text of the files mean what it says.

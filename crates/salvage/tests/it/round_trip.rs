@@ -156,18 +156,25 @@ fn large_objects_and_sequences_go_back() {
     let mut session = common::session(&running, "clinic");
     let sums = "SELECT string_agg(oid || ' ' || md5(lo_get(oid)), ',' ORDER BY oid) FROM pg_largeobject_metadata";
     let before = session.query_value(sums).expect("sums");
-    let script = std::fs::read_to_string(unpacked.join("restore.sql")).expect("a script");
-    let path = format!("'{}/", unpacked.display());
-    let script: String = script
-        .lines()
-        .filter(|line| !line.starts_with('\\'))
-        .map(|line| line.replace(":'directory' || '/", &path))
-        .collect();
     session
         .execute("SELECT lo_unlink(oid) FROM pg_largeobject_metadata")
-        .and_then(|()| session.execute(&script))
-        .expect("restored");
-    assert_eq!(session.query_value(sums).expect("sums"), before);
+        .expect("no objects");
+    if let Some(tool) = server(15).tool("psql") {
+        let directory = format!("directory={}", unpacked.display());
+        let restored = pgclinic_testkit::run_as()
+            .command(&tool)
+            .args([
+                "-X", "-q", "-U", "postgres", "-d", "clinic", "-v", &directory,
+            ])
+            .arg("-h")
+            .arg(running.socket_folder())
+            .arg("-f")
+            .arg(unpacked.join("restore.sql"))
+            .output()
+            .expect("psql runs");
+        assert_eq!(String::from_utf8_lossy(&restored.stderr), "");
+        assert_eq!(session.query_value(sums).expect("sums"), before);
+    }
 
     let values = "SELECT string_agg(schemaname || sequencename || last_value, ',' ORDER BY 1) FROM pg_sequences";
     let before = session.query_value(values).expect("values");

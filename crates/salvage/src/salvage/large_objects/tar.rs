@@ -1,7 +1,8 @@
 //! All large objects of a database in one tar file, a member each, named by its number.
 //!
-//! The member `restore.sql` puts them back under their numbers: unpack the file where the server
-//! can read it, and run `psql -v directory=DIR -f DIR/restore.sql`. An object without a page is
+//! The member `restore.sql` puts them back under their numbers: unpack the file, and run
+//! `psql -v directory=DIR -f DIR/restore.sql`. psql sends the bytes, so that the server need not
+//! see the files, and an object that is there already stays as it is. An object without a page is
 //! empty; a gap between pages reads as zeros. Truth of the format: `pax` in POSIX, format `ustar`.
 
 use std::collections::BTreeMap;
@@ -49,13 +50,38 @@ pub(super) fn write(
     tar.finish()
 }
 
+/// psql imports an object under a number of the server's choice; a function takes its bytes over
+/// to the number that it had, a part at a time.
+const TAKE_OVER: &str = "\
+\\if :{?directory}
+\\else
+\\set directory '.'
+\\endif
+CREATE FUNCTION pg_temp.take_over(made oid, number oid) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+  at bigint := 0;
+  part bytea;
+BEGIN
+  PERFORM pg_catalog.lo_create(number);
+  LOOP
+    part := pg_catalog.lo_get(made, at, 16777216);
+    EXIT WHEN pg_catalog.length(part) = 0;
+    PERFORM pg_catalog.lo_put(number, at, part);
+    at := at + pg_catalog.length(part);
+  END LOOP;
+  PERFORM pg_catalog.lo_unlink(made);
+END $$;
+";
+
 fn restore_script(sizes: &BTreeMap<Oid, u64>) -> String {
-    let mut script = String::from("\\if :{?directory}\n\\else\n\\set directory '.'\n\\endif\n");
+    let mut script = String::from(TAKE_OVER);
     for oid in sizes.keys() {
         script.push_str(&format!(
-            "SELECT pg_catalog.lo_import(:'directory' || '/{oid}', {oid});\n"
+            "\\set file :directory '/{oid}'\nBEGIN;\n\\lo_import :file\n\
+             SELECT pg_temp.take_over(:LASTOID, {oid}) AS taken \\gset\nCOMMIT;\n"
         ));
     }
+    script.push_str("DROP FUNCTION pg_temp.take_over(oid, oid);\n");
     script
 }
 
