@@ -1,7 +1,10 @@
-//! The leaves of a btree, page by page, as its files have them.
+//! The leaves of a btree, page by page, as its files have them; and what entries of any index name.
 
 use pgclinic_format::btree::{BtreePage, Meta};
 use pgclinic_format::checksum::page_checksum;
+use pgclinic_format::index_entries::for_each_entry;
+use pgclinic_format::index_page::AccessMethod;
+use pgclinic_format::types::Tid;
 use pgclinic_format::{BlockNo, Page};
 
 use crate::block_set::BlockSet;
@@ -95,6 +98,30 @@ pub fn each_leaf(
         }
     }
     seen
+}
+
+/// Gives every row that an entry of the index names, of pages whose header and checksum nothing
+/// denies; `each` says whether more are wanted.
+pub fn each_row_named(
+    cluster: &Cluster,
+    files: &ForkFiles,
+    method: AccessMethod,
+    each: &mut dyn FnMut(Tid) -> bool,
+) {
+    let pieces = Pieces::of(files, cluster.build);
+    let mut buffer = Vec::new();
+    for piece in (0..pieces.count()).filter_map(|number| pieces.get(number)) {
+        for (block, page) in pages(cluster, &piece, &mut buffer, &mut 0) {
+            if page.is_new() || !is_right(cluster, page, block) {
+                continue;
+            }
+            let mut goes_on = true;
+            for_each_entry(method, page, |_, tid| goes_on &= each(tid));
+            if !goes_on {
+                return;
+            }
+        }
+    }
 }
 
 /// The whole pages of a piece; what cannot be read is counted.

@@ -26,6 +26,7 @@ pub mod hash;
 pub mod hash_value;
 pub mod heap_tuple;
 pub mod incremental;
+pub mod index_entries;
 pub mod index_page;
 pub mod index_tuple;
 pub mod layout;

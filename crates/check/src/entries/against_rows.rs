@@ -23,12 +23,13 @@ use crate::entries::columns::{KeyColumns, KeyDifference};
 use crate::entries::compare::{self, HeapSide, differing_blocks, tuple_at};
 use crate::entries::contradiction;
 use crate::entries::heap::HeapItems;
-use crate::entries::index::{Against, IndexFacts, IndexSide, names_rows};
+use crate::entries::index::{Against, IndexFacts, IndexSide};
 use crate::entries::named_blocks::is_witness;
 use crate::entries::row_map::PART_BLOCKS;
 use crate::findings::Findings;
 use crate::gin;
 use crate::relation_check::{RelationCheck, RelationCx, draft_at};
+use pgclinic_format::index_entries::names_rows;
 
 /// Rows named in a message.
 const TOLD: usize = 5;

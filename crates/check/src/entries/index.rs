@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 use pgclinic_format::btree::{BtreePage, BtreeTuple};
+use pgclinic_format::index_entries::for_each_row;
 use pgclinic_format::index_page::AccessMethod;
 use pgclinic_format::types::Tid;
-use pgclinic_format::{BlockNo, ColumnLayout, HeapTuple, LpFlags, Page, gin, gist, hash, spgist};
+use pgclinic_format::{BlockNo, ColumnLayout, HeapTuple, Page};
 use pgclinic_scan::PageReader;
 
 use crate::check::ForkCx;
@@ -284,74 +285,4 @@ impl IndexSide {
             ours.examples.truncate(EXAMPLES);
         }
     }
-}
-
-/// Every row that an entry of the page names which is not marked dead, with the entry's item where
-/// it has one.
-#[inline]
-pub(crate) fn for_each_entry(
-    method: AccessMethod,
-    page: Page<'_>,
-    mut each: impl FnMut(Option<u16>, Tid),
-) {
-    match method {
-        AccessMethod::Btree => {
-            let leaf = BtreePage::parse(page).filter(|leaf| leaf.is_leaf() && !leaf.is_ignored());
-            let Some(leaf) = leaf else { return };
-            let first = leaf.first_data();
-            for (item, pointer) in page.line_pointers() {
-                if item < first || pointer.flags() != LpFlags::Normal {
-                    continue;
-                }
-                let Some(tuple) = leaf.tuple_of(pointer) else {
-                    continue;
-                };
-                if tuple.names_one_row() {
-                    each(Some(item), tuple.0.t_tid());
-                } else {
-                    tuple.rows().for_each(|tid| each(Some(item), tid));
-                }
-            }
-        }
-        AccessMethod::Gin => gin::for_each_row(page, &mut |row| each(row.item, row.tid)),
-        AccessMethod::Gist => gist::for_each_row(page, &mut |tid, item, dead| {
-            if !dead {
-                each(Some(item), tid);
-            }
-        }),
-        AccessMethod::Spgist => {
-            spgist::for_each_row(page, &mut |tid, item| each(Some(item), tid));
-        }
-        AccessMethod::Hash => hash::for_each_row(page, &mut |entry| {
-            if !entry.dead {
-                let (block, offset) = (entry.block, entry.offset);
-                each(Some(entry.item), Tid { block, offset });
-            }
-        }),
-        AccessMethod::Brin | AccessMethod::Heap | AccessMethod::Sequence => {}
-    }
-}
-
-/// Every row that a page of an index other than a btree names, by entries marked dead too.
-pub(crate) fn for_each_row(
-    method: AccessMethod,
-    page: Page<'_>,
-    each: &mut dyn FnMut(Option<u16>, Tid),
-) {
-    match method {
-        AccessMethod::Gin => gin::for_each_row(page, &mut |row| each(row.item, row.tid)),
-        AccessMethod::Gist => gist::for_each_row(page, &mut |tid, item, _| each(Some(item), tid)),
-        AccessMethod::Spgist => spgist::for_each_row(page, &mut |tid, item| each(Some(item), tid)),
-        AccessMethod::Hash => hash::for_each_row(page, &mut |entry| {
-            let (block, offset) = (entry.block, entry.offset);
-            each(Some(entry.item), Tid { block, offset });
-        }),
-        AccessMethod::Btree | AccessMethod::Brin | AccessMethod::Heap | AccessMethod::Sequence => {}
-    }
-}
-
-/// The access methods whose entries name rows one by one, and are read here.
-pub(crate) fn names_rows(method: AccessMethod) -> bool {
-    use AccessMethod::{Btree, Gin, Gist, Hash, Spgist};
-    matches!(method, Btree | Gin | Gist | Hash | Spgist)
 }

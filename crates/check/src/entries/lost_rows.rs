@@ -12,11 +12,12 @@ use pgclinic_format::types::Tid;
 
 use crate::check::ForkCx;
 use crate::entries::against_rows::INDEX_ENTRY_WITHOUT_ROW;
-use crate::entries::index::{EntryPlace, for_each_entry};
+use crate::entries::index::EntryPlace;
 use crate::entries::named_blocks::{NamedBlocks, is_witness};
 use crate::findings::Draft;
 use crate::gin;
 use crate::relation_check::{RelationCx, draft_at};
+use pgclinic_format::index_entries::for_each_entry;
 
 /// Blocks of the table of which each is remembered with its entries; of more, entries are only
 /// counted.

@@ -6,6 +6,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use pgclinic_format::index_entries::{for_each_entry, names_rows};
 use pgclinic_format::index_page::AccessMethod;
 use pgclinic_format::types::INVALID_BLOCK;
 use pgclinic_format::{BlockNo, Fork, Page};
@@ -13,7 +14,6 @@ use pgclinic_model::document::Level;
 use pgclinic_spill::{Budget, Lease};
 
 use crate::check::ForkCx;
-use crate::entries::index::{for_each_entry, names_rows};
 
 /// Bits of a set: of larger tables a bit stands for several blocks, so that the set stays in the
 /// core's own cache and a thousand large indexes fit in memory.

@@ -308,6 +308,11 @@ impl Replay {
         if !whole || recovery.files.is_unreadable || !self.troubles.is_empty() {
             return Stop::Elsewhere;
         }
+        // A server makes the file that a record goes on in before it writes the rest of it.
+        let is_cut_off = self.end.why == EndReason::NoPage && self.end.at > self.end.record;
+        if is_cut_off && recovery.start.kind == StartKind::Crash {
+            return Stop::Elsewhere;
+        }
         match goes_on(source, recovery, self.end) {
             Some(page) if recovery.start.kind == StartKind::Crash => Stop::GoesOn { page },
             _ => Stop::End,

@@ -48,7 +48,8 @@ impl LossSearch<'_> {
             match witness {
                 Witness::Absent => absent.push(&*table),
                 Witness::Earlier => earlier.push(&*table),
-                Witness::Whole(_) | Witness::Broken(_) | Witness::Unasked => {}
+                Witness::Whole(_) | Witness::Broken(_) | Witness::Partial(_) | Witness::Unasked => {
+                }
             }
         }
         let catalog = self.witnesses.catalog;
@@ -61,8 +62,12 @@ impl LossSearch<'_> {
         self.witnesses.note_gone(table, witness);
         match witness {
             Witness::Unasked | Witness::Earlier => {}
-            Witness::Absent => self.witnesses.note_marked(table),
-            Witness::Whole(_) | Witness::Broken(_) => self.witnesses.note(witness, table),
+            Witness::Absent => {
+                self.witnesses.note_marked(table);
+            }
+            Witness::Whole(_) | Witness::Broken(_) | Witness::Partial(_) => {
+                self.witnesses.note(witness, table);
+            }
         }
         let keys = if is_hurt(table) {
             self.search.of_table(self.folder, table)?
@@ -84,7 +89,9 @@ impl LossSearch<'_> {
         let (statement, is_whole) = match witness {
             Witness::Whole(statement) => (statement, true),
             Witness::Broken(statement) => (statement, false),
-            Witness::Absent | Witness::Earlier | Witness::Unasked => return None,
+            Witness::Partial(_) | Witness::Absent | Witness::Earlier | Witness::Unasked => {
+                return None;
+            }
         };
         let (witness, rows) = match keys {
             Some(rows) => (INDEX_KEYS, rows),

@@ -12,7 +12,7 @@
 //! there with something on it. The row may be one that was deleted and that VACUUM has not passed:
 //! so many rows are lost at most. Truth: `src/backend/access/heap/vacuumlazy.c`.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Mutex;
 use std::sync::PoisonError;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -20,10 +20,12 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use pgclinic_cluster::wal::{Replay, ReplayEffect};
 use pgclinic_cluster::{
     BlockSet, Catalog, Cluster, Comparison, ForkFiles, Leaves, Persistence, Relation, each_leaf,
-    fork_path,
+    each_row_named, fork_path,
 };
+use pgclinic_format::index_entries::names_rows;
 use pgclinic_format::index_page::AccessMethod;
 use pgclinic_format::page::HEADER_BYTES;
+use pgclinic_format::types::Tid;
 use pgclinic_format::visibility_map::heap_blocks_per_page;
 use pgclinic_format::wal::FileNumber;
 use pgclinic_format::{BlockNo, Fork, LpFlags, Oid};
@@ -38,6 +40,8 @@ use crate::shape::MainForks;
 const MISSING_MAX: BlockNo = 1 << 27;
 /// Blocks whose bits in the visibility map are looked up one by one.
 const MAP_LOOKS_MAX: usize = 4096;
+/// Rows that an index other than a B-tree names and that are told apart.
+const TOLD_APART_MAX: usize = 1 << 20;
 
 /// What the indexes of one database share.
 pub(super) struct Witnesses<'a> {
@@ -61,12 +65,23 @@ pub(super) enum Witness {
     /// There are indexes that have all rows, and none of them can be read whole; what the last of
     /// them says all the same.
     Broken(Statement),
-    /// No index has all its rows.
+    /// No B-tree has all its rows; entries of another index lead to rows that are lost.
+    Partial(Statement),
+    /// No index has all its rows, and none misses any.
     Absent,
     /// It has indexes, which recovery would change: they are of an earlier moment than its pages.
     Earlier,
     /// Nobody is asked.
     Unasked,
+}
+
+/// The indexes of a table.
+#[derive(Default)]
+struct Indexes<'a> {
+    /// B-trees that have an entry for every row.
+    full: Vec<(&'a Relation, ForkFiles)>,
+    /// Others.
+    partial: Vec<(&'a Relation, AccessMethod, ForkFiles)>,
 }
 
 /// What an index says.
@@ -86,6 +101,8 @@ pub(super) struct Statement {
     damaged: u64,
     /// It is of before a recovery that changes table and index.
     pub(super) is_earlier: bool,
+    /// It need not have all rows, and may name one several times: each is counted once.
+    is_partial: bool,
 }
 
 /// Which blocks of a table are there, and on which of them rows may be lost.
@@ -171,6 +188,7 @@ impl Statement {
     /// the index is wrong.
     fn contradicts_itself(&self, table: &TableAccount) -> bool {
         !self.is_earlier
+            && !self.is_partial
             && self.missing > 0
             && self.emptied == 0
             && table.pages.damaged.is_empty()
@@ -181,8 +199,8 @@ impl Statement {
     pub(super) fn rows(&self, table: &TableAccount) -> u64 {
         let damaged = self.damaged.saturating_sub(table.pages.found_on_damaged);
         let claimed = self.missing + self.emptied + damaged;
-        if self.is_earlier {
-            // Rows that came since are not in it.
+        if self.is_earlier || self.is_partial {
+            // Rows that came since, or that it leaves out, are not in it.
             claimed
         } else {
             claimed.min(self.unseen_rows(table))
@@ -193,7 +211,8 @@ impl Statement {
 impl Witnesses<'_> {
     /// Asks for all tables, several at a time.
     pub(super) fn ask(&self, tables: &[TableAccount]) -> Vec<Witness> {
-        let indexes = self.full_indexes();
+        let indexes = self.indexes();
+        let none = Indexes::default();
         let next = AtomicUsize::new(0);
         let found: Mutex<BTreeMap<usize, Witness>> = Mutex::default();
         let work = || {
@@ -202,7 +221,7 @@ impl Witnesses<'_> {
                 let Some(table) = tables.get(number) else {
                     return;
                 };
-                let own = indexes.get(&table.oid).map_or(&[][..], Vec::as_slice);
+                let own = indexes.get(&table.oid).unwrap_or(&none);
                 let witness = self.witness_of(table, own);
                 let mut found = found.lock().unwrap_or_else(PoisonError::into_inner);
                 found.insert(number, witness);
@@ -218,29 +237,31 @@ impl Witnesses<'_> {
         found.into_values().collect()
     }
 
-    /// B-trees that have an entry for every row, by table, the smallest first: it is read quickest.
-    fn full_indexes(&self) -> HashMap<Oid, Vec<(&Relation, ForkFiles)>> {
-        let mut found: HashMap<Oid, Vec<(&Relation, ForkFiles)>> = HashMap::new();
+    /// Indexes that are in use, by table, the smallest first: it is read quickest.
+    fn indexes(&self) -> HashMap<Oid, Indexes<'_>> {
+        let mut found: HashMap<Oid, Indexes<'_>> = HashMap::new();
         for relation in self.catalog.relations.values() {
-            let Some(index) = &relation.index else {
+            let Some((index, method)) = relation.index.as_ref().zip(relation.page_method()) else {
                 continue;
             };
-            let has_all = index.valid && index.ready && index.live && !index.has_predicate;
-            if has_all && relation.page_method() == Some(AccessMethod::Btree) {
+            if index.valid && index.ready && index.live && names_rows(method) {
                 let files = self.files.of(self.catalog, relation);
-                found
-                    .entry(index.table)
-                    .or_default()
-                    .push((relation, files));
+                let own = found.entry(index.table).or_default();
+                if method == AccessMethod::Btree && !index.has_predicate {
+                    own.full.push((relation, files));
+                } else {
+                    own.partial.push((relation, method, files));
+                }
             }
         }
         for indexes in found.values_mut() {
-            indexes.sort_by_key(|(relation, files)| (files.bytes(), relation.oid));
+            let full = &mut indexes.full;
+            full.sort_by_key(|(relation, files)| (files.bytes(), relation.oid));
         }
         found
     }
 
-    fn witness_of(&self, table: &TableAccount, indexes: &[(&Relation, ForkFiles)]) -> Witness {
+    fn witness_of(&self, table: &TableAccount, indexes: &Indexes<'_>) -> Witness {
         let Some(relation) = self.catalog.relations.get(&table.oid) else {
             return Witness::Absent;
         };
@@ -254,7 +275,8 @@ impl Witnesses<'_> {
             replay.is_some_and(|replay| replay.touches(files.number()))
         };
         let mut broken = None;
-        for (index, own) in indexes.iter().filter(|(_, files)| !is_later(files)) {
+        let full = indexes.full.iter();
+        for (index, own) in full.filter(|(_, files)| !is_later(files)) {
             let (statement, is_whole) = self.hear(index, own, &extent);
             let is_one_moment = !self.not_applied.contains_key(&own.number());
             if is_whole && is_one_moment && self.counts_enough(&statement, table) {
@@ -267,9 +289,44 @@ impl Witnesses<'_> {
         }
         match broken {
             Some(statement) => Witness::Broken(statement),
-            None if indexes.is_empty() => Witness::Absent,
-            None => self.earlier(&files, indexes, extent),
+            None if indexes.full.is_empty() => {
+                let partial = indexes.partial.iter();
+                let claims = partial
+                    .filter(|(_, _, files)| !is_later(files))
+                    .find_map(|index| self.hear_partial(relation, index, &extent));
+                claims.map_or(Witness::Absent, Witness::Partial)
+            }
+            None => self.earlier(&files, &indexes.full, extent),
         }
+    }
+
+    /// The rows that an index names and that are not there; nothing where it misses none. Pages of
+    /// a GIN index that nothing leads to any more may name rows of long ago: they count only where
+    /// `pg_class` counts their blocks too.
+    fn hear_partial(
+        &self,
+        table: &Relation,
+        (index, method, files): &(&Relation, AccessMethod, ForkFiles),
+        extent: &Extent,
+    ) -> Option<Statement> {
+        let counted = u64::try_from(table.relpages).unwrap_or(0);
+        let is_known = |block: BlockNo| *method != AccessMethod::Gin || u64::from(block) < counted;
+        let mut statement = Statement {
+            index: index.qualified_name(),
+            is_partial: true,
+            ..Statement::default()
+        };
+        let mut seen: HashSet<Tid> = HashSet::new();
+        each_row_named(self.cluster, files, *method, &mut |tid| {
+            let is_lost = extent.is_suspect(tid.block)
+                && is_known(tid.block)
+                && self.options.selection.takes_block(tid.block.into());
+            if is_lost && seen.len() < TOLD_APART_MAX && seen.insert(tid) {
+                statement.take(tid.block, extent);
+            }
+            !self.progress.is_interrupted()
+        });
+        (statement.missing + statement.emptied > 0).then_some(statement)
     }
 
     /// Indexes as they lie there, before a recovery that changes them and their table. What their
@@ -370,6 +427,7 @@ impl Witnesses<'_> {
         let (statement, is_whole) = match witness {
             Witness::Whole(statement) => (statement, true),
             Witness::Broken(statement) => (statement, false),
+            Witness::Partial(statement) => return self.note_partial(statement, table),
             Witness::Absent | Witness::Earlier | Witness::Unasked => return,
         };
         if is_whole {
@@ -383,37 +441,43 @@ impl Witnesses<'_> {
             ));
             return;
         }
-        let index = &statement.index;
-        let missing = statement.missing_blocks.ranges();
-        let is_gone = self.file_is_missing(table);
-        if let (Some(first), Some(last)) = (missing.first(), missing.last()) {
-            let count = missing
-                .iter()
-                .map(|range| u64::from(range.end - range.start));
-            table.damaged_pages += count.sum::<u64>();
-            let why = format!(
-                "blocks {} to {} are missing: {} entries of {index} lead there",
-                first.start,
-                last.end - 1,
-                statement.missing
-            );
-            if !is_gone {
-                table.places.push(LossPlace::page(first.start, why));
-            }
-        }
-        for range in statement.emptied_blocks.ranges() {
-            table.damaged_pages += u64::from(range.end - range.start);
-            let (first, last) = (range.start, range.end - 1);
-            let why = if first == last {
-                format!("the page holds nothing, and entries of {index} lead to rows on it")
-            } else {
-                format!(
-                    "the pages up to block {last} hold nothing, and entries of {index} lead to rows on them"
-                )
-            };
-            table.places.push(LossPlace::page(first, why));
-        }
+        self.note_missing(statement, table);
+        note_emptied(statement, table);
         table.settle();
+    }
+
+    /// Puts into the account what an index without all rows says: of how many rows, what the other
+    /// pages have tells better.
+    fn note_partial(&self, statement: &Statement, table: &mut TableAccount) {
+        if !self.note_marked(table) {
+            table.pages.unread += self.note_missing(statement, table);
+        }
+        table.pages.unread += note_emptied(statement, table);
+        table.settle();
+    }
+
+    /// Tells blocks past the end, or of segments that are missing; how many.
+    fn note_missing(&self, statement: &Statement, table: &mut TableAccount) -> u64 {
+        let missing = statement.missing_blocks.ranges();
+        let (Some(first), Some(last)) = (missing.first(), missing.last()) else {
+            return 0;
+        };
+        let count = missing
+            .iter()
+            .map(|range| u64::from(range.end - range.start));
+        let count = count.sum::<u64>();
+        table.damaged_pages += count;
+        let why = format!(
+            "blocks {} to {} are missing: {} entries of {} lead there",
+            first.start,
+            last.end - 1,
+            statement.missing,
+            statement.index
+        );
+        if !self.file_is_missing(table) {
+            table.places.push(LossPlace::page(first.start, why));
+        }
+        count
     }
 
     fn file_is_missing(&self, table: &TableAccount) -> bool {
@@ -447,17 +511,17 @@ impl Witnesses<'_> {
     }
 
     /// Where no index tells: the visibility map marks no block behind the end, as it is cut with
-    /// its table.
-    pub(super) fn note_marked(&self, table: &mut TableAccount) {
+    /// its table. Whether it told any.
+    pub(super) fn note_marked(&self, table: &mut TableAccount) -> bool {
         // Of a table without any file all is lost already.
         let files = self.files_of(table);
         let Some(files) = files.filter(|files| !files.segments.is_empty() && self.replay.is_none())
         else {
-            return;
+            return false;
         };
         let extent = Extent::of(table, &files, self.cluster);
         let Some((first, last)) = self.marked_from(&files, extent.end) else {
-            return;
+            return false;
         };
         let blocks = u64::from(last - first) + 1;
         table.pages.unread += blocks;
@@ -466,6 +530,7 @@ impl Witnesses<'_> {
             "blocks {first} to {last} are missing: the visibility map says that rows stood there"
         );
         table.places.push(LossPlace::page(first, why));
+        true
     }
 
     /// The end of the table, and the last block from there on that the map marks.
@@ -523,6 +588,25 @@ impl Witnesses<'_> {
         let counted = self.estimate(table).pages;
         (counted > there).then_some((counted, there))
     }
+}
+
+/// Tells pages without rows to which entries lead; how many.
+fn note_emptied(statement: &Statement, table: &mut TableAccount) -> u64 {
+    let (index, mut count) = (&statement.index, 0);
+    for range in statement.emptied_blocks.ranges() {
+        count += u64::from(range.end - range.start);
+        let (first, last) = (range.start, range.end - 1);
+        let why = if first == last {
+            format!("the page holds nothing, and entries of {index} lead to rows on it")
+        } else {
+            format!(
+                "the pages up to block {last} hold nothing, and entries of {index} lead to rows on them"
+            )
+        };
+        table.places.push(LossPlace::page(first, why));
+    }
+    table.damaged_pages += count;
+    count
 }
 
 #[cfg(test)]

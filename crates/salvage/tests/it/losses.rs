@@ -21,7 +21,7 @@ const PAGE_BYTES: u64 = 8192;
 
 /// One with a key and VACUUMed, one with an index that is none and old versions, one with nothing,
 /// and one with long values.
-const WORK: [&str; 12] = [
+const WORK: [&str; 18] = [
     "CREATE SCHEMA loss",
     "CREATE TABLE loss.keyed (id int PRIMARY KEY, word text) WITH (autovacuum_enabled = off)",
     "INSERT INTO loss.keyed SELECT n, md5(n::text) FROM generate_series(1, 12000) n",
@@ -34,6 +34,25 @@ const WORK: [&str; 12] = [
     "CREATE TABLE loss.long (id int PRIMARY KEY, body text)",
     "INSERT INTO loss.long SELECT n, (SELECT string_agg(md5((n * 1000 + i)::text), '') FROM generate_series(1, 200) i) FROM generate_series(1, 60) n",
     "CREATE TABLE loss.none (id int PRIMARY KEY)",
+    "CREATE TABLE loss.other (word text, place box, tags int[], number int) WITH (autovacuum_enabled = off)",
+    "INSERT INTO loss.other SELECT md5(n::text), box(point(n, n), point(n + 1, n + 1)), ARRAY[n, n % 7], n FROM generate_series(1, 4000) n",
+    "CREATE TABLE loss.hashed AS SELECT * FROM loss.other; CREATE TABLE loss.placed AS SELECT * FROM loss.other; \
+     CREATE TABLE loss.tagged AS SELECT * FROM loss.other; CREATE TABLE loss.mapped AS SELECT * FROM loss.other; \
+     CREATE TABLE loss.halved AS SELECT * FROM loss.other",
+    "CREATE INDEX hashed_word ON loss.hashed USING hash (word); CREATE INDEX placed_place ON loss.placed USING gist (place); \
+     CREATE INDEX tagged_tags ON loss.tagged USING gin (tags); CREATE INDEX mapped_word ON loss.mapped USING spgist (word); \
+     CREATE INDEX halved_number ON loss.halved (number) WHERE number % 2 = 0",
+    "DROP TABLE loss.other",
+    "ANALYZE",
+];
+
+/// Tables that only an index without all rows, or one that is no B-tree, bears witness to.
+const OTHERS: [(&str, &str); 5] = [
+    ("hashed", "hashed_word"),
+    ("placed", "placed_place"),
+    ("tagged", "tagged_tags"),
+    ("mapped", "mapped_word"),
+    ("halved", "halved_number"),
 ];
 
 /// A stopped cluster, and what its server said of it.
@@ -63,8 +82,10 @@ impl Ward {
         session
             .execute("VACUUM ANALYZE loss.long")
             .expect("vacuumed");
-        let tables = ["keyed", "listed", "plain", "long"];
+        let tables = ["keyed", "listed", "plain", "long"].into_iter();
+        let tables = tables.chain(OTHERS.map(|(table, _)| table));
         let blocks = tables.map(|table| (table.to_owned(), rows_of_blocks(&mut session, table)));
+        let blocks = blocks.collect();
         let names = [
             "loss.keyed",
             "loss.listed",
@@ -73,9 +94,13 @@ impl Ward {
             "loss.keyed_pkey",
             "loss.listed_id",
         ];
-        let mut files: BTreeMap<String, String> = names
-            .map(|name| (name.to_owned(), path_of(&mut session, &format!("'{name}'"))))
-            .into();
+        let names = names.map(str::to_owned).into_iter();
+        let names = names.chain(OTHERS.map(|(table, _)| format!("loss.{table}")));
+        let path = |name: String| {
+            let path = path_of(&mut session, &format!("'{name}'"));
+            (name, path)
+        };
+        let mut files: BTreeMap<String, String> = names.map(path).collect();
         let toast = "(SELECT reltoastrelid FROM pg_class WHERE oid = 'loss.long'::regclass)";
         files.insert("toast".into(), path_of(&mut session, toast));
         drop(session);
@@ -93,7 +118,7 @@ impl Ward {
             _copy: copy,
             source,
             files,
-            blocks: blocks.into(),
+            blocks,
         }
     }
 
@@ -200,6 +225,7 @@ fn an_index_a_map_or_the_catalog_tells_of_lost_rows() {
     a_file_that_is_missing(&ward);
     entries_of_an_index_without_a_key(&ward);
     a_table_without_an_index(&ward);
+    entries_of_other_indexes(&ward);
     a_hurt_index_is_no_witness(&ward);
     long_values_that_are_gone(&ward);
 }
@@ -214,10 +240,7 @@ fn nothing_is_lost_of_a_healthy_cluster(ward: &Ward) {
     let [told] = account.not_salvaged.as_slice() else {
         panic!("{:?}", account.not_salvaged);
     };
-    assert!(
-        told.inherent && told.why.ends_with("loss.plain"),
-        "{told:?}"
-    );
+    assert!(told.inherent && told.why.contains("loss.plain"), "{told:?}");
 }
 
 fn zeroed_pages_of_a_table_with_a_key(ward: &Ward) {
@@ -313,6 +336,40 @@ fn entries_of_an_index_without_a_key(ward: &Ward) {
             "the pages up to block 2 hold nothing, and entries of loss.listed_id lead to rows on them"
         )
     );
+}
+
+fn entries_of_other_indexes(ward: &Ward) {
+    for (name, index) in OTHERS {
+        let rows = ward.rows(name);
+        let file = format!("loss.{name}");
+        let last = rows.len() - 1;
+        for (patch, truth, words) in [
+            (
+                ward.zeros(&file, 1),
+                rows[1],
+                "the page holds nothing, and entries of loss.".to_owned(),
+            ),
+            (
+                ward.cut(&file, last - 1),
+                rows[last] + rows[last - 1],
+                format!("blocks {} to {last} are missing: ", last - 1),
+            ),
+        ] {
+            let account = run(&ward.hurt(vec![patch]));
+            let hurt = table(&account, name);
+            assert_eq!(account.outcome, Outcome::Damaged, "{name}: {hurt:#?}");
+            let told = hurt.places.first().map_or("", |place| place.why.as_str());
+            assert!(
+                told.starts_with(&words) && told.contains(index),
+                "{name}: {told}"
+            );
+            let lost = hurt.rows.lost_estimated;
+            assert!(
+                lost.abs_diff(truth) * 4 <= truth,
+                "{name}: {lost} of {truth}"
+            );
+        }
+    }
 }
 
 fn a_table_without_an_index(ward: &Ward) {
