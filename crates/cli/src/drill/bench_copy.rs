@@ -26,6 +26,8 @@ struct Tree {
 pub(crate) struct BenchCopy {
     pub(crate) pgdata: PathBuf,
     trees: Vec<Tree>,
+    /// Each before those in it.
+    directories: Vec<PathBuf>,
     stamps: BTreeMap<PathBuf, Stamp>,
 }
 
@@ -54,8 +56,12 @@ impl BenchCopy {
         let mut bench = BenchCopy {
             pgdata: copied.pgdata,
             trees,
+            directories: Vec::new(),
             stamps: BTreeMap::new(),
         };
+        for tree in &bench.trees {
+            list_directories(&tree.copy, &mut bench.directories)?;
+        }
         bench.stamps = bench.look()?;
         Ok(bench)
     }
@@ -68,8 +74,12 @@ impl BenchCopy {
         Ok(stamps)
     }
 
-    /// Brings back every file that changed, came or went since the copy was made.
+    /// Brings back every file that changed, came or went since the copy was made, and directories
+    /// that went.
     pub(crate) fn refresh(&mut self) -> Result<(), Failure> {
+        for directory in self.directories.iter().filter(|path| !path.exists()) {
+            self.make_again(directory)?;
+        }
         let now = self.look()?;
         for path in now.keys().filter(|path| !self.stamps.contains_key(*path)) {
             fs::remove_file(path)?;
@@ -88,6 +98,16 @@ impl BenchCopy {
         Ok(())
     }
 
+    fn make_again(&self, directory: &Path) -> Result<(), Failure> {
+        let Some(original) = self.original(directory) else {
+            return Ok(());
+        };
+        let metadata = fs::metadata(&original)?;
+        fs::create_dir(directory)?;
+        chown(directory, Some(metadata.uid()), Some(metadata.gid()))?;
+        Ok(fs::set_permissions(directory, metadata.permissions())?)
+    }
+
     fn copy_again(&self, path: &Path) -> Result<(), Failure> {
         let Some(original) = self.original(path) else {
             return Ok(());
@@ -97,9 +117,6 @@ impl BenchCopy {
             return Ok(());
         }
         let metadata = fs::metadata(&original)?;
-        if let Some(folder) = path.parent() {
-            fs::create_dir_all(folder)?;
-        }
         fs::copy(&original, path)?;
         chown(path, Some(metadata.uid()), Some(metadata.gid()))?;
         Ok(fs::set_permissions(
@@ -165,6 +182,17 @@ impl BenchCopy {
 
 fn stamp(metadata: &fs::Metadata) -> Stamp {
     (metadata.len(), metadata.mtime(), metadata.mtime_nsec())
+}
+
+fn list_directories(folder: &Path, found: &mut Vec<PathBuf>) -> Result<(), Failure> {
+    for entry in fs::read_dir(folder)? {
+        let entry = entry?;
+        if entry.file_type()?.is_dir() {
+            found.push(entry.path());
+            list_directories(&entry.path(), found)?;
+        }
+    }
+    Ok(())
 }
 
 fn list_files(folder: &Path, stamps: &mut BTreeMap<PathBuf, Stamp>) -> Result<(), Failure> {

@@ -7,8 +7,8 @@ use crate::drill::bench_copy::BenchCopy;
 use crate::drill::master::Master;
 use crate::exit::Failure;
 
-/// Does every task on one of `threads` copies, whose directories begin with `name`. The results come in the order of the tasks,
-/// whoever did them; stopped, those so far.
+/// Does every task on one of `threads` copies, whose directories begin with `name`. The results
+/// come in the order of the tasks, whoever did them; stopped, those so far.
 pub(crate) fn on_copies<T: Sync, R: Send>(
     (master, name): (&Master, &str),
     tasks: &[T],

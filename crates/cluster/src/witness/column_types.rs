@@ -9,7 +9,8 @@
 //! ```
 //!
 //! All but the last are removed or written anew when the type of a column changes.
-//! Truth: `src/backend/commands/analyze.c`, `src/backend/nodes/outfuncs.c`, `src/backend/catalog/dependency.c`.
+//! Truth: `src/backend/commands/analyze.c`, `src/backend/nodes/outfuncs.c`,
+//! `src/backend/catalog/dependency.c`.
 
 use std::collections::{BTreeMap, BTreeSet};
 

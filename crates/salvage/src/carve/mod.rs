@@ -181,7 +181,8 @@ fn own_place(tuple: HeapTuple<'_>, block: BlockNo) -> Tid {
 }
 
 /// Pruning leaves old copies of rows in the free space, always before the row itself: of rows that
-/// say the same of themselves and hold the same the last one counts, and none that is known already.
+/// say the same of themselves and hold the same the last one counts, and none that is known
+/// already.
 fn without_copies<'p>(found: Vec<Found<'p>>, known: &[Found<'p>]) -> Vec<Found<'p>> {
     let same = |a: &Found<'_>, b: &Found<'_>| {
         let key = |found: &Found<'_>| (found.tuple.t_xmin(), found.tuple.t_ctid());

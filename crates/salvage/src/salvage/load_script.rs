@@ -140,10 +140,10 @@ fn of_database(
     })
 }
 
-/// Unpacks the file of the large objects beside itself, and puts them back under their numbers.
+/// Extracts the file of the large objects beside itself, and puts them back under their numbers.
 fn large_objects(account: &LargeObjectsAccount) -> String {
     const COMMENT: &str =
-        "-- Large objects: the directory they are unpacked to may be removed afterwards.";
+        "-- Large objects: the directory they are extracted to may be removed afterwards.";
     let directory = account.file.strip_suffix(".tar").unwrap_or(&account.file);
     let variable = literal(directory);
     let (directory, file) = (shell_quoted(directory), shell_quoted(&account.file));
