@@ -415,6 +415,7 @@ impl FolderWork<'_> {
         beside.tell(account);
         plan.count_not_replayed(replaying.not_applied);
         account.not_salvaged.extend(plan.not_salvaged);
+        account.tables.append(&mut plan.unread);
         if let Some(finished) = self.finished {
             plan.tables
                 .retain(|planned| !finished.holds(&planned.table));

@@ -6,16 +6,17 @@ use pgclinic_cluster::{
     Catalog, Charset, Cluster, Comparison, ForkFiles, Persistence, RelKind, Relation,
 };
 use pgclinic_format::Oid;
+use pgclinic_format::index_page::AccessMethod;
 use pgclinic_format::wal::FileNumber;
 use pgclinic_model::Selection;
-use pgclinic_model::document::{ColumnAs, LossPlace, NotChecked, TableAccount};
+use pgclinic_model::document::{ColumnAs, Estimate, LossPlace, NotChecked, TableAccount};
 use pgclinic_source::Presence;
 
 use super::sampling::guessed_table;
 use super::{encoding_of, fitting, lost_relations};
 use crate::file_names::FileNames;
 use crate::schema::given::GivenTable;
-use crate::shape::{ColumnChoice, ColumnEncoding, MainForks, Table};
+use crate::shape::{ColumnChoice, ColumnEncoding, MainForks, Table, database_name};
 use crate::texts::Refusal;
 
 /// A table with the name of its file, without extension, and what is known of its losses before a
@@ -63,8 +64,10 @@ fn is_of(given: &GivenTable, relation: &Relation) -> bool {
 pub(crate) struct Plan {
     pub(crate) tables: Vec<Planned>,
     pub(crate) not_salvaged: Vec<NotChecked>,
-    /// Tables that cannot be read, each with its reason there.
+    /// Tables that cannot be read, each with its reason there, and those of them of whose rows
+    /// something is known.
     refused: usize,
+    pub(crate) unread: Vec<TableAccount>,
     /// What a person says of tables whose columns are lost.
     given: Vec<GivenTable>,
 }
@@ -199,6 +202,9 @@ impl Plan {
                 );
                 self.not_salvaged.push(not_salvaged(&what, &why));
                 self.refused += 1;
+                if relation.page_method() == Some(AccessMethod::Heap) {
+                    self.unread.push(unread(catalog, relation, files, why));
+                }
             }
         }
     }
@@ -261,19 +267,41 @@ fn is_wanted(relation: &Relation, selection: &Selection) -> bool {
         }
 }
 
-pub(crate) fn account_of(table: &Table, cluster: &Cluster) -> TableAccount {
-    let kind = if table.is_materialized_view {
+/// A table none of whose rows can be read: as many are lost as `pg_class` counts.
+fn unread(catalog: &Catalog, relation: &Relation, files: &MainForks, why: String) -> TableAccount {
+    let pages = u64::try_from(relation.relpages).unwrap_or(0).max(1);
+    let mut account = TableAccount {
+        database: database_name(catalog),
+        schema: relation.schema.clone(),
+        table: relation.name.clone(),
+        oid: relation.oid,
+        filenode: files.of(catalog, relation).filenode,
+        kind: kind(relation.kind == RelKind::MaterializedView).into(),
+        ..TableAccount::default()
+    };
+    account.places.push(LossPlace::page(0, why));
+    account.pages.unread = pages;
+    let rows = relation.reltuples.unwrap_or(0);
+    account.count_losses(None, Estimate { pages, rows });
+    account
+}
+
+fn kind(is_materialized_view: bool) -> &'static str {
+    if is_materialized_view {
         "materialized-view"
     } else {
         "table"
-    };
+    }
+}
+
+pub(crate) fn account_of(table: &Table, cluster: &Cluster) -> TableAccount {
     let mut account = TableAccount {
         database: table.database.clone(),
         schema: table.schema.clone(),
         table: table.name.clone(),
         oid: table.oid,
         filenode: table.files.filenode,
-        kind: kind.into(),
+        kind: kind(table.is_materialized_view).into(),
         columns: table
             .columns
             .iter()

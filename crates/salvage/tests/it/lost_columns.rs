@@ -119,3 +119,21 @@ fn declared_columns_stand_between_those_that_are_known() {
     let bytes = std::fs::read(out.join("shop/public.untold.copy")).expect("its rows");
     assert!(lines(&bytes) == truth, "{account:#?}");
 }
+
+/// Columns that do not fit its rows are refused, and then all of them are lost.
+#[test]
+fn a_table_that_cannot_be_read_is_lost_with_all_rows() {
+    let lost = "attname IN ('address', 'note')";
+    let mut statements = UNTOLD.to_vec();
+    statements.push("VACUUM untold");
+    let (copy, _) = without_columns(&statements, "untold", lost);
+    let folder = tempfile::tempdir().expect("a directory");
+    let mut options = common::options(&folder.path().join("out"), "copy");
+    let declared = "CREATE TABLE public.untold (id integer NOT NULL, address point, note box);";
+    options.given = tables_in(declared).expect("a table");
+    let report = salvaged(&copy.pgdata, &options);
+    let account = account_of(&report, "untold");
+    assert_eq!((account.rows.lost, account.rows.lost_estimated), (300, 300));
+    assert_eq!(account.file, None);
+    assert!(report.totals.lost >= 300, "{:#?}", report.totals);
+}

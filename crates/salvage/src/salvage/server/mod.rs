@@ -101,6 +101,7 @@ pub(super) fn load(
         let mut plan = plan_of(cluster, &catalog, "", &options);
         plan.count_not_replayed(replaying.not_applied);
         account.not_salvaged.append(&mut plan.not_salvaged);
+        account.tables.append(&mut plan.unread);
         let mut tables = plan.tables;
         // Materialised views are filled by their own queries.
         tables.retain(|planned| !planned.table.is_materialized_view);
