@@ -64,14 +64,12 @@ impl RelationCheck for FileTruncated {
 
 /// The last block that the visibility map marks behind the table's end.
 fn marked_beyond(relation: &RelationCx<'_>) -> Option<BlockNo> {
-    // Recovery may still change the map.
-    if relation.fork.replay_is_due() {
-        return None;
-    }
     let map = relation.neighbours.beside(relation.fork, Fork::Vm)?;
     let (_, marked) =
         last_marked_beyond(relation.source, map.files, map.build, relation.fork.blocks)?;
-    Some(marked)
+    // Recovery may still change the map, as it changes what it speaks of.
+    let is_believed = relation.believes_absence_of(relation.fork, marked);
+    is_believed.then_some(marked)
 }
 
 /// One entry of one index that leads far behind the end is rather wrong itself: rows stood in all

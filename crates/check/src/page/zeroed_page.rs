@@ -1,15 +1,22 @@
-//! A page of a table is all zero, and entries of its indexes lead to it.
+//! A page of a table is all zero, and entries of its indexes lead to it. Where recovery is due or the
+//! server runs, also one of which only the visibility map knows (else the pass over the pages tells
+//! of it).
 
-use pgclinic_format::BlockNo;
+use pgclinic_cluster::Cluster;
 use pgclinic_format::index_page::AccessMethod;
+use pgclinic_format::{BlockNo, Fork};
 use pgclinic_model::Rule;
 use pgclinic_model::document::Level;
 use pgclinic_model::plan::Safety;
+use pgclinic_source::Source;
 
 use crate::block_set::BlockSet;
 use crate::causes;
+use crate::check::ForkCx;
 use crate::entries::lost_rows::{IndexWitness, ask_indexes, best};
 use crate::findings::Findings;
+use crate::heap::visibility_bits::VisibilityBits;
+use crate::maps::visibility_map_wrong::ZEROED_PAGE_MARKED_VISIBLE;
 use crate::relation_check::{RelationCheck, RelationCx};
 
 /// The rule.
@@ -53,15 +60,53 @@ impl RelationCheck for ZeroedPage {
             |named| blocks().any(|block| named.may_name(block)),
             |block| set.has(block),
         );
-        if witnesses.iter().all(|witness| witness.entries == 0) {
+        let marks = marks_beside(relation);
+        if witnesses.iter().all(|witness| witness.entries == 0) && marks.is_none() {
             return;
         }
         for block in blocks() {
             if relation.is_interrupted() {
                 return;
             }
-            tell(relation, block, &witnesses, out);
+            let is_named = witnesses.iter().any(|own| own.blocks.contains_key(&block));
+            match &marks {
+                Some(marks) if !is_named => tell_marked(relation, block, marks, out),
+                _ => tell(relation, block, &witnesses, out),
+            }
         }
+    }
+}
+
+/// The visibility map, where the pass over the pages may not compare it with them.
+fn marks_beside<'a>(relation: &RelationCx<'a>) -> Option<VisibilityBits<'a>> {
+    if relation.fork.heap.visibility().is_some() {
+        return None;
+    }
+    let map = relation.neighbours.beside(relation.fork, Fork::Vm)?;
+    Some(map_of(relation.source, map))
+}
+
+/// The bits in the visibility map that is this fork.
+pub(crate) fn map_of<'a>(source: &'a dyn Source, map: &'a ForkCx<'a>) -> VisibilityBits<'a> {
+    let is_summed = map.cluster.and_then(Cluster::checksums) == Some(true);
+    VisibilityBits::new(source, map.files, map.build, is_summed)
+}
+
+/// What no record since the last checkpoint touches is in the map as it is in the table.
+fn tell_marked(
+    relation: &RelationCx<'_>,
+    block: BlockNo,
+    marks: &VisibilityBits<'_>,
+    out: &mut Findings,
+) {
+    let bits = marks.of(block);
+    if bits != 0 && relation.believes_absence_of(relation.fork, block) {
+        let message = "the page is all zeros, and the visibility map has a bit set for it";
+        let draft = relation.draft(&ZEROED_PAGE_MARKED_VISIBLE, block, message);
+        let draft = draft
+            .fact("map_bits", bits)
+            .cause(causes::whole_page_zeroed::cause());
+        out.add(draft.rooted());
     }
 }
 

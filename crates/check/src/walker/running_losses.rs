@@ -1,4 +1,4 @@
-//! Tables of a running server that lack pages which their indexes know.
+//! Tables of a running server that lack pages which their indexes or their visibility maps know.
 //!
 //! A page may be all zero, or not there yet, while its content waits in the server's memory. So
 //! nothing is believed of blocks that WAL has touched since the last checkpoint: what it left alone
@@ -28,8 +28,9 @@ use crate::check::ForkCx;
 use crate::consequences;
 use crate::entries::named_blocks::NamedBlocks;
 use crate::files::file_truncated::FileTruncated;
+use crate::files::map_beyond_end::last_marked_beyond;
 use crate::findings::Findings;
-use crate::page::zeroed_page::ZeroedPage;
+use crate::page::zeroed_page::{ZeroedPage, map_of};
 use crate::relation_check::{Believes, RelationCheck, RelationCx};
 use crate::run_state::{SuspiciousTables, Table};
 use crate::walker::database_relations::DatabaseRelations;
@@ -92,7 +93,8 @@ impl SuspiciousTables {
         for (job, oid) in lasting_tables(jobs) {
             let mut indexes = relations.indexes_of(oid);
             let lacks = |named: &NamedBlocks| lacks_named_blocks(job, &relations, named);
-            if indexes.any(|index| relations.named_by(index).is_some_and(lacks)) {
+            let mut lacks = |index| relations.named_by(index).is_some_and(lacks);
+            if indexes.any(&mut lacks) || lacks_marked_blocks(job, &relations) {
                 self.0.insert((job.files.home.database, oid));
             }
         }
@@ -218,7 +220,7 @@ impl SuspiciousTables {
             return;
         }
         let gap = NotChecked {
-            what: format!("whether pages are missing that indexes know: {} of all tables", self.0.len()),
+            what: format!("whether pages are missing that indexes or visibility maps know: {} of all tables", self.0.len()),
             why: "their catalogs, their files and all WAL since the last checkpoint could not be read twice without a checkpoint in between: check again while the server writes less, or stop it".into(),
             inherent: false,
         };
@@ -287,6 +289,24 @@ fn lacks_named_blocks(
         let may_name = |block: &u64| BlockNo::try_from(*block).is_ok_and(|at| named.may_name(at));
         let mut blocks = zeroed.blocks.iter().filter(may_name);
         zeroed.omitted > 0 || blocks.any(|block| is_nothing(job, block))
+    })
+}
+
+/// The visibility map marks a block that was not there or zero in the pass, and still is.
+fn lacks_marked_blocks(job: &ForkCx<'_>, relations: &DatabaseRelations<'_>) -> bool {
+    let (Some(source), Some(map)) = (job.source, relations.beside(job, Fork::Vm)) else {
+        return false;
+    };
+    let beyond = last_marked_beyond(source, map.files, map.build, job.blocks);
+    if beyond.is_some_and(|(_, last)| is_nothing(job, last.into())) {
+        return true;
+    }
+    relations.zeroed_in(job).is_some_and(|zeroed| {
+        let marks = map_of(source, map);
+        let is_marked =
+            |block: &u64| BlockNo::try_from(*block).is_ok_and(|block| marks.of(block) != 0);
+        let mut blocks = zeroed.blocks.iter().filter(is_marked);
+        blocks.any(|block| is_nothing(job, block))
     })
 }
 

@@ -96,6 +96,52 @@ fn lost_pages_are_found_on_18() {
     lost_pages_are_found(18, Checksums::On);
 }
 
+/// A table without indexes has only its visibility map; what was written to a page since the last
+/// checkpoint may wait in memory.
+#[test]
+fn the_visibility_map_is_a_witness_too() {
+    let (copy, mut server) = started(15, Checksums::Off, &roomy());
+    let mut session = server.connect("clinic").expect("a session");
+    for table in ["marked", "cut", "newer"] {
+        let make = format!(
+            "CREATE TABLE public.{table} AS SELECT g AS id, repeat('x', 100) AS what FROM generate_series(1, 10000) AS g"
+        );
+        session.execute(&make).expect("a table");
+        let vacuum = format!("VACUUM public.{table}");
+        session.execute(&vacuum).expect("marked");
+    }
+    session.execute("CHECKPOINT").expect("a checkpoint");
+    zero(&file_of(&mut session, &copy.pgdata, "marked"), 100);
+    let cut = file_of(&mut session, &copy.pgdata, "cut");
+    cut.set_len(PAGE * 150).expect("truncated");
+    let change = "UPDATE public.newer SET what = 'y' WHERE ctid = '(100,1)'";
+    session.execute(change).expect("a change");
+    zero(&file_of(&mut session, &copy.pgdata, "newer"), 100);
+    let expected = [
+        ("file-truncated", "cut"),
+        ("zeroed-page-marked-visible", "marked"),
+    ];
+    let document = checked(&copy.pgdata, &[]);
+    let mut found: Vec<_> = rules(&document)
+        .into_iter()
+        .map(|(rule, table, _)| (rule, table))
+        .collect();
+    found.sort_unstable();
+    assert_eq!(found, expected, "{}", told(&document));
+    server.kill();
+    let document = checked(&copy.pgdata, &[]);
+    let found = rules(&document);
+    for (rule, table) in expected {
+        let is_found = found.iter().any(|own| (own.0, own.1) == (rule, table));
+        assert!(is_found, "after a crash: {}", told(&document));
+    }
+    assert!(
+        found.iter().all(|own| own.1 != "newer"),
+        "{}",
+        told(&document)
+    );
+}
+
 /// Whether a change waits in memory stands in WAL that is not there.
 #[test]
 fn a_loss_under_missing_wal_is_open() {
