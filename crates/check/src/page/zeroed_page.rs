@@ -1,6 +1,6 @@
-//! A page of a table is all zero, and entries of its indexes lead to it. Where recovery is due or the
-//! server runs, also one of which only the visibility map knows (else the pass over the pages tells
-//! of it).
+//! A page of a table is all zero, and entries of its indexes lead to it. Where recovery is due or
+//! the server runs, also one of which only the visibility map knows (else the pass over the pages
+//! tells of it).
 
 use pgclinic_cluster::Cluster;
 use pgclinic_format::index_page::AccessMethod;
