@@ -1,7 +1,6 @@
 //! The leaves of a btree, page by page, as its files have them; and what entries of any index name.
 
 use pgclinic_format::btree::{BtreePage, Meta};
-use pgclinic_format::checksum::page_checksum;
 use pgclinic_format::index_entries::for_each_entry;
 use pgclinic_format::index_page::AccessMethod;
 use pgclinic_format::types::Tid;
@@ -38,7 +37,8 @@ impl LeafWalk {
     /// file, is none.
     fn take_meta(&mut self, cluster: &Cluster, page: Page<'_>, blocks: u64) {
         self.has_meta = true;
-        let root = Meta::parse(page).filter(|_| !page.is_new() && is_right(cluster, page, META));
+        let root =
+            Meta::parse(page).filter(|_| !page.is_new() && cluster.page_is_sound(page, META));
         match root.map(|meta| meta.root) {
             Some(NONE) => {}
             Some(root) if u64::from(root) < blocks => self.targets.insert(root),
@@ -112,7 +112,7 @@ pub fn each_row_named(
     let mut buffer = Vec::new();
     for piece in (0..pieces.count()).filter_map(|number| pieces.get(number)) {
         for (block, page) in pages(cluster, &piece, &mut buffer, &mut 0) {
-            if page.is_new() || !is_right(cluster, page, block) {
+            if page.is_new() || !cluster.page_is_sound(page, block) {
                 continue;
             }
             let mut goes_on = true;
@@ -153,14 +153,8 @@ fn tree_page<'p>(
     }
     let tree = BtreePage::parse(page);
     // What it still holds is given all the same.
-    *broken += u64::from(tree.is_none() || !is_right(cluster, page, block));
+    *broken += u64::from(tree.is_none() || !cluster.page_is_sound(page, block));
     tree
-}
-
-fn is_right(cluster: &Cluster, page: Page<'_>, block: BlockNo) -> bool {
-    let is_denied = cluster.checksums() == Some(true)
-        && page.pd_checksum() != page_checksum(page.bytes(), block);
-    page.header_is_sane_to_the_server() && !is_denied
 }
 
 #[cfg(test)]

@@ -1,11 +1,24 @@
-//! On which block a page of a table belongs, by what its rows say.
+//! Whether a page is what its block should hold, by its header and checksum, and by what its rows
+//! say.
 //!
 //! Row versions that were never updated name their own place in `t_ctid`. An update of a whole page
 //! that was rolled back looks alike, so the other block must hold the same bytes, or a page that
 //! belongs here.
 
+use pgclinic_format::checksum::page_checksum;
 use pgclinic_format::heap_tuple::HEAP_XMAX_INVALID;
 use pgclinic_format::{BlockNo, HeapTuple, LpFlags, Lsn, Page, Xid};
+
+use crate::cluster::Cluster;
+
+impl Cluster {
+    /// Its header makes sense, and its checksum, where there are any, is right.
+    pub fn page_is_sound(&self, page: Page<'_>, block: BlockNo) -> bool {
+        let is_denied = self.checksums() == Some(true)
+            && page.pd_checksum() != page_checksum(page.bytes(), block);
+        page.header_is_sane_to_the_server() && !is_denied
+    }
+}
 
 /// How a page came to stand on another block.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -130,7 +130,12 @@ pub(crate) fn lost_words(lost: u64, by: &[LostBy]) -> Option<String> {
             .collect(),
     };
     let (rows, parts) = (plural(lost, "row"), parts.join(", "));
-    Some(format!("lost about {rows} ({parts})"))
+    let bound = by
+        .iter()
+        .filter_map(|by| by.at_most)
+        .reduce(u64::saturating_add);
+    let bound = bound.map_or_else(String::new, |rows| format!(", at most {}", count(rows)));
+    Some(format!("lost about {rows} ({parts}{bound})"))
 }
 
 /// A witness for people.

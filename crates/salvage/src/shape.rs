@@ -4,7 +4,8 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use pgclinic_cluster::{
-    Catalog, Cluster, DatabaseDirectory, ForkFiles, Generated, ReadGap, RelKind, Relation,
+    Catalog, Cluster, Comparison, DatabaseDirectory, ForkFiles, Generated, ReadGap, RelKind,
+    Relation,
 };
 use pgclinic_format::datum::{TypeInfo, TypeKind, is_printed};
 use pgclinic_format::index_page::AccessMethod;
@@ -310,6 +311,8 @@ pub struct MainForks {
     /// The folder of this major in a tablespace.
     version_folder: String,
     forks: HashMap<(Oid, Oid), ForkFiles>,
+    /// Names in `pg_tblspc`, where all that a cluster has should be there.
+    links: Option<Vec<String>>,
     /// Folders that cannot be listed.
     pub troubles: Vec<ReadGap>,
 }
@@ -328,6 +331,7 @@ impl MainForks {
                 cluster.layout.major, cluster.layout.catalog_version
             ),
             forks: HashMap::new(),
+            links: links_of(cluster),
             troubles: Vec::new(),
         };
         for home in &found.homes {
@@ -371,6 +375,9 @@ impl MainForks {
             .iter()
             .find(|home| home.tablespace == relation.tablespace);
         let Some(home) = home else {
+            if self.has_no_link(relation.tablespace) {
+                return None;
+            }
             return Some(match relation.tablespace {
                 DEFAULT_TABLESPACE => "the directory of its database is not there".to_owned(),
                 other => format!("pg_tblspc/{other} has no directory of its database"),
@@ -382,6 +389,13 @@ impl MainForks {
             "{} cannot be listed: {}",
             trouble.what, trouble.why
         ))
+    }
+
+    /// A tablespace that is not even linked is missing, and not out of reach.
+    fn has_no_link(&self, tablespace: Oid) -> bool {
+        let number = tablespace.to_string();
+        let links = self.links.as_ref();
+        tablespace != DEFAULT_TABLESPACE && links.is_some_and(|links| !links.contains(&number))
     }
 
     fn home(&self, catalog: &Catalog, tablespace: Oid) -> DatabaseDirectory {
@@ -398,6 +412,14 @@ impl MainForks {
             },
         })
     }
+}
+
+fn links_of(cluster: &Cluster) -> Option<Vec<String>> {
+    if !cluster.may_compare(Comparison::FilesWithCatalogs) {
+        return None;
+    }
+    let entries = cluster.source().list("pg_tblspc").ok()?;
+    Some(entries.into_iter().map(|entry| entry.name).collect())
 }
 
 fn system_columns() -> [Column; 4] {

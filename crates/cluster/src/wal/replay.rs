@@ -3,8 +3,9 @@
 use std::collections::BTreeSet;
 
 use pgclinic_format::control_file::Checkpoint;
+use pgclinic_format::layout::LAYOUTS;
 use pgclinic_format::wal::{
-    EndReason, Event, FileNumber, PageHeader, Record, WalEnd, WalPages, WalReader,
+    EndReason, Event, FileNumber, PageFault, PageHeader, Record, WalEnd, WalPages, WalReader,
 };
 use pgclinic_format::{BlockNo, ControlFile, Fork, Lsn, MultiXactId, Oid, RelationMap, Xid};
 use pgclinic_source::Source;
@@ -286,6 +287,15 @@ impl Replay {
         }
     }
 
+    /// What stands where the next page should is neither one that was never written nor one of an
+    /// older use of the file.
+    fn ends_in_garbage(&self) -> bool {
+        let EndReason::Page(PageFault::Magic { found, .. }) = self.end.why else {
+            return false;
+        };
+        found != 0 && LAYOUTS.iter().all(|layout| layout.wal_magic != found)
+    }
+
     fn judge_stop(&self, source: &dyn Source, recovery: &Recovery, control: &ControlFile) -> Stop {
         let reached = |least: Lsn| least.0 != 0 && self.end.record >= least;
         let begun_backup = control.backup_start.0 != 0 && !self.backup_ended;
@@ -310,7 +320,7 @@ impl Replay {
         }
         // A server makes the file that a record goes on in before it writes the rest of it.
         let is_cut_off = self.end.why == EndReason::NoPage && self.end.at > self.end.record;
-        if is_cut_off && recovery.start.kind == StartKind::Crash {
+        if (is_cut_off || self.ends_in_garbage()) && recovery.start.kind == StartKind::Crash {
             return Stop::Elsewhere;
         }
         match goes_on(source, recovery, self.end) {

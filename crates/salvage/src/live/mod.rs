@@ -412,6 +412,7 @@ impl<'a> Live<'a> {
         let estimate = Estimate {
             pages: u64::from(table.blocks).max(1),
             rows: table.estimate,
+            ..Estimate::default()
         };
         account.count_losses(None, estimate);
         if let [_, _, ..] = account.snapshots.as_slice() {

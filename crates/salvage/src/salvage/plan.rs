@@ -13,6 +13,7 @@ use pgclinic_model::document::{ColumnAs, Estimate, LossPlace, NotChecked, TableA
 use pgclinic_source::Presence;
 
 use super::sampling::guessed_table;
+use super::witnesses::page_rows_max;
 use super::{encoding_of, fitting, lost_relations};
 use crate::file_names::FileNames;
 use crate::schema::given::GivenTable;
@@ -203,7 +204,9 @@ impl Plan {
                 self.not_salvaged.push(not_salvaged(&what, &why));
                 self.refused += 1;
                 if relation.page_method() == Some(AccessMethod::Heap) {
-                    self.unread.push(unread(catalog, relation, files, why));
+                    let page_rows_max = page_rows_max(cluster.build.block_size);
+                    let unread = unread(catalog, relation, files, (page_rows_max, why));
+                    self.unread.push(unread);
                 }
             }
         }
@@ -268,7 +271,12 @@ fn is_wanted(relation: &Relation, selection: &Selection) -> bool {
 }
 
 /// A table none of whose rows can be read: as many are lost as `pg_class` counts.
-fn unread(catalog: &Catalog, relation: &Relation, files: &MainForks, why: String) -> TableAccount {
+fn unread(
+    catalog: &Catalog,
+    relation: &Relation,
+    files: &MainForks,
+    (page_rows_max, why): (u64, String),
+) -> TableAccount {
     let pages = u64::try_from(relation.relpages).unwrap_or(0).max(1);
     let mut account = TableAccount {
         database: database_name(catalog),
@@ -282,7 +290,12 @@ fn unread(catalog: &Catalog, relation: &Relation, files: &MainForks, why: String
     account.places.push(LossPlace::page(0, why));
     account.pages.unread = pages;
     let rows = relation.reltuples.unwrap_or(0);
-    account.count_losses(None, Estimate { pages, rows });
+    let estimate = Estimate {
+        pages,
+        rows,
+        page_rows_max,
+    };
+    account.count_losses(None, estimate);
     account
 }
 

@@ -28,7 +28,7 @@ use pgclinic_format::page::HEADER_BYTES;
 use pgclinic_format::types::Tid;
 use pgclinic_format::visibility_map::heap_blocks_per_page;
 use pgclinic_format::wal::FileNumber;
-use pgclinic_format::{BlockNo, Fork, LpFlags, Oid};
+use pgclinic_format::{BlockNo, Fork, LpFlags, Oid, Page};
 use pgclinic_model::Progress;
 use pgclinic_model::document::{Estimate, LossPlace, TableAccount};
 
@@ -73,6 +73,14 @@ pub(super) enum Witness {
     Earlier,
     /// Nobody is asked.
     Unasked,
+}
+
+/// Blocks behind the end of a table that its visibility map marks.
+struct Marked {
+    first: BlockNo,
+    last: BlockNo,
+    /// How many of them are missing.
+    blocks: u64,
 }
 
 /// The indexes of a table.
@@ -449,10 +457,17 @@ impl Witnesses<'_> {
     /// Puts into the account what an index without all rows says: of how many rows, what the other
     /// pages have tells better.
     fn note_partial(&self, statement: &Statement, table: &mut TableAccount) {
-        if !self.note_marked(table) {
-            table.pages.unread += self.note_missing(statement, table);
+        let is_marked = self.note_marked(table);
+        let missing = if is_marked {
+            0
+        } else {
+            self.note_missing(statement, table)
+        };
+        let emptied = note_emptied(statement, table);
+        // Of a table without any file all pages are lost already.
+        if !self.file_is_missing(table) {
+            table.pages.unread += missing + emptied;
         }
-        table.pages.unread += note_emptied(statement, table);
         table.settle();
     }
 
@@ -520,10 +535,14 @@ impl Witnesses<'_> {
             return false;
         };
         let extent = Extent::of(table, &files, self.cluster);
-        let Some((first, last)) = self.marked_from(&files, extent.end) else {
+        let Some(marked) = self.marked_from(&files, extent.end) else {
             return false;
         };
-        let blocks = u64::from(last - first) + 1;
+        let Marked {
+            first,
+            last,
+            blocks,
+        } = marked;
         table.pages.unread += blocks;
         table.damaged_pages += blocks;
         let why = format!(
@@ -533,29 +552,43 @@ impl Witnesses<'_> {
         true
     }
 
-    /// The end of the table, and the last block from there on that the map marks.
-    fn marked_from(&self, files: &ForkFiles, end: u64) -> Option<(BlockNo, BlockNo)> {
+    /// What sound pages of the map mark from the end of the table on.
+    fn marked_from(&self, files: &ForkFiles, end: u64) -> Option<Marked> {
         let page_bytes = u64::from(self.cluster.build.block_size);
         let per_page = heap_blocks_per_page(usize::try_from(page_bytes).ok()?);
         let path = fork_path(&files.home.folder, files.filenode, Fork::Vm, 0);
         let len = self.cluster.source().len(&path).ok()?;
-        let mut last = None;
-        let mut page = vec![0; usize::try_from(page_bytes).ok()?];
+        let mut marked: Option<(u64, u64)> = None;
+        let mut bytes = vec![0; usize::try_from(page_bytes).ok()?];
         for number in end / per_page..len / page_bytes {
             let at = number * page_bytes;
-            let read = self.cluster.source().read_at(&path, at, &mut page);
-            if read != Ok(page.len()) {
+            let read = self.cluster.source().read_at(&path, at, &mut bytes);
+            if read != Ok(bytes.len()) {
                 break;
             }
-            let bits = page.get(HEADER_BYTES..).unwrap_or_default();
+            let page = Page::parse(&bytes);
+            let block = BlockNo::try_from(number).ok()?;
+            if !page.is_some_and(|page| self.cluster.page_is_sound(page, block)) {
+                continue;
+            }
+            let bits = bytes.get(HEADER_BYTES..).unwrap_or_default();
             for (byte, block) in bits.iter().zip((number * per_page..).step_by(4)) {
-                let marked = (0..4).filter(|place| byte >> (place * 2) & 3 != 0);
-                let blocks = marked.map(|place| block + place);
-                last = blocks.filter(|block| *block >= end).max().or(last);
+                let places = (0..4).filter(|place| byte >> (place * 2) & 3 != 0);
+                let blocks = places.map(|place| block + place);
+                for block in blocks.filter(|block| *block >= end) {
+                    let count = marked.map_or(0, |(_, count)| count);
+                    marked = Some((block, count + 1));
+                }
             }
         }
-        let first = BlockNo::try_from(end).ok()?;
-        Some((first, BlockNo::try_from(last?).ok()?))
+        let (last, count) = marked?;
+        let missing = last + 1 - end;
+        Some(Marked {
+            first: BlockNo::try_from(end).ok()?,
+            last: BlockNo::try_from(last).ok()?,
+            // A map marks most blocks of a table, or a single bit of it is wrong.
+            blocks: if count * 2 >= missing { missing } else { count },
+        })
     }
 
     /// What `pg_class` says of a table.
@@ -564,6 +597,7 @@ impl Witnesses<'_> {
         relation.map_or(Estimate::default(), |relation| Estimate {
             pages: u64::try_from(relation.relpages).unwrap_or(0),
             rows: relation.reltuples.unwrap_or(0),
+            page_rows_max: page_rows_max(self.cluster.build.block_size),
         })
     }
 
@@ -588,6 +622,12 @@ impl Witnesses<'_> {
         let counted = self.estimate(table).pages;
         (counted > there).then_some((counted, there))
     }
+}
+
+/// Rows without columns that a page has room for, `MaxHeapTuplesPerPage`.
+pub(super) fn page_rows_max(block_size: u32) -> u64 {
+    const ROW_BYTES: u64 = 28;
+    u64::from(block_size).saturating_sub(HEADER_BYTES as u64) / ROW_BYTES
 }
 
 /// Tells pages without rows to which entries lead; how many.

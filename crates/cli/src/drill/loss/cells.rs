@@ -275,7 +275,6 @@ pub(super) static WITNESSES: &[Witness] = &[
     Witness {
         blind: &[
             last_wal(Hurt::Zeroed),
-            last_wal(Hurt::Garbage),
             last_wal(Hurt::Truncated),
             last_wal(Hurt::Missing),
         ],

@@ -24,6 +24,9 @@ pub struct LostBy {
     /// be counted in.
     #[serde(default)]
     pub exact: bool,
+    /// Of an estimate: no more than these stood there, whatever the rows were.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at_most: Option<u64>,
 }
 
 /// Keys of a unique index.
@@ -113,6 +116,15 @@ pub struct Estimate {
     pub pages: u64,
     /// `reltuples`.
     pub rows: u64,
+    /// Rows that the smallest of them would have room for on a page.
+    pub page_rows_max: u64,
+}
+
+/// How many rows are lost by estimate, and how many at most.
+struct Estimated {
+    witness: &'static str,
+    rows: u64,
+    at_most: u64,
 }
 
 impl TableAccount {
@@ -129,8 +141,15 @@ impl TableAccount {
         add(&mut lost, DESTINATION, self.rows.refused, true);
         let known = lost.iter().map(|by| by.rows).sum::<u64>();
         if index.is_none() {
-            let (witness, rows) = self.estimated(estimate);
-            add(&mut lost, witness, rows, false);
+            let by = self.estimated(estimate);
+            if by.rows > 0 {
+                lost.push(LostBy {
+                    witness: by.witness.to_owned(),
+                    rows: by.rows,
+                    exact: false,
+                    at_most: (by.at_most > 0).then_some(by.at_most.max(by.rows)),
+                });
+            }
         }
         self.rows.lost = lost.iter().map(|by| by.rows).sum();
         self.rows.lost_known = known;
@@ -139,18 +158,37 @@ impl TableAccount {
         self.is_counted = true;
     }
 
-    /// Rows of the pages of which nothing is left, as many as its other pages have, or as it once
-    /// had.
-    fn estimated(&self, estimate: Estimate) -> (&'static str, u64) {
+    /// Rows of the pages of which nothing is left, as many as its other pages have, or as
+    /// `pg_class` counts more than there are.
+    fn estimated(&self, estimate: Estimate) -> Estimated {
         let notes = &self.pages;
-        let (witness, rows, pages) = match notes.row_pages {
-            0 => (PG_CLASS, estimate.rows, estimate.pages.max(1)),
-            pages => (ROWS_PER_PAGE, notes.page_rows, pages),
+        let found = notes.found_on_unread;
+        let at_most = estimate.page_rows_max.saturating_mul(notes.unread);
+        let of = |witness, rows| Estimated {
+            witness,
+            rows,
+            at_most: at_most.saturating_sub(found),
         };
-        let rows = u128::from(rows) * u128::from(notes.unread) / u128::from(pages);
-        let rows = u64::try_from(rows).unwrap_or(u64::MAX);
-        (witness, rows.saturating_sub(notes.found_on_unread))
+        if notes.row_pages == 0 {
+            let rows = share(estimate.rows, notes.unread, estimate.pages.max(1));
+            return of(PG_CLASS, rows.saturating_sub(found));
+        }
+        let by_pages = share(notes.page_rows, notes.unread, notes.row_pages).saturating_sub(found);
+        // A table that has not grown since it was counted, and of which not much was deleted.
+        let missing = estimate.rows.saturating_sub(notes.page_rows + found);
+        let is_fresh = notes.row_pages + notes.unread <= estimate.pages;
+        if is_fresh && missing > 0 && missing <= by_pages.saturating_add(by_pages / 10) {
+            of(PG_CLASS, missing)
+        } else {
+            of(ROWS_PER_PAGE, by_pages)
+        }
     }
+}
+
+/// `rows` times `part` of `whole`.
+fn share(rows: u64, part: u64, whole: u64) -> u64 {
+    let rows = u128::from(rows) * u128::from(part) / u128::from(whole.max(1));
+    u64::try_from(rows).unwrap_or(u64::MAX)
 }
 
 fn add(lost: &mut Vec<LostBy>, witness: &str, rows: u64, exact: bool) {
@@ -159,6 +197,7 @@ fn add(lost: &mut Vec<LostBy>, witness: &str, rows: u64, exact: bool) {
             witness: witness.to_owned(),
             rows,
             exact,
+            at_most: None,
         });
     }
 }
@@ -171,6 +210,8 @@ pub(super) fn sum(tables: &[TableAccount]) -> Vec<LostBy> {
             Some(sum) => {
                 sum.rows += by.rows;
                 sum.exact &= by.exact;
+                let both = sum.at_most.zip(by.at_most);
+                sum.at_most = both.map(|(one, other)| one.saturating_add(other));
             }
             None => sums.push(by.clone()),
         }
@@ -235,9 +276,35 @@ mod tests {
         let rows = Estimate {
             pages: 20,
             rows: 999,
+            page_rows_max: 291,
         };
         gone.count_losses(None, rows);
         assert_eq!(told(&gone), [(PG_CLASS, 999)]);
+        assert_eq!(gone.lost_by.first().and_then(|by| by.at_most), Some(5820));
+    }
+
+    #[test]
+    fn the_last_page_has_what_the_others_lack_of_the_count() {
+        let lost = |estimate| {
+            let mut hurt = table(0, 0);
+            hurt.pages = PageNotes {
+                unread: 1,
+                row_pages: 33,
+                page_rows: 3960,
+                ..PageNotes::default()
+            };
+            hurt.count_losses(None, estimate);
+            hurt.rows.lost
+        };
+        let estimate = |pages, rows| Estimate {
+            pages,
+            rows,
+            page_rows_max: 291,
+        };
+        assert_eq!(lost(estimate(34, 4000)), 40);
+        // Rows were deleted, or the table grew, since it was counted.
+        assert_eq!(lost(estimate(34, 9000)), 120);
+        assert_eq!(lost(estimate(20, 4000)), 120);
     }
 
     #[test]
