@@ -8,7 +8,8 @@ use std::sync::{Mutex, PoisonError};
 
 use pgclinic_servers::{ConnectOptions, Session, SqlError, Target, TextRow};
 use pgclinic_source::{
-    Entry, EntryKind, Result, Source, SourceError, SourceErrorKind, SourceSpec, check_path,
+    AccessLog, Entry, EntryKind, Result, Source, SourceError, SourceErrorKind, SourceSpec,
+    check_path,
 };
 
 use super::{RESTART, careful_session};
@@ -32,6 +33,7 @@ pub struct ServerSource {
     target: Target,
     connect: ConnectOptions,
     line: Mutex<Line>,
+    log: AccessLog,
 }
 
 /// The connection.
@@ -55,6 +57,7 @@ impl ServerSource {
                 session,
                 gone: None,
             }),
+            log: AccessLog::default(),
         }
     }
 
@@ -164,24 +167,25 @@ impl Source for ServerSource {
              LATERAL pg_catalog.pg_stat_file({0} || '/' || name, true) s WHERE s.isdir IS NOT NULL",
             literal(folder)
         );
-        let mut entries: Vec<Entry> = self
-            .ask(folder, &sql)?
-            .into_iter()
-            .filter_map(entry)
-            .collect();
+        let rows = self.log.note(self.ask(folder, &sql))?;
+        let mut entries: Vec<Entry> = rows.into_iter().filter_map(entry).collect();
         entries.sort_by(|a, b| a.name.cmp(&b.name));
         Ok(entries)
     }
 
     fn len(&self, path: &str) -> Result<u64> {
         check_path(path)?;
-        let rows = self.ask(path, &stat(path))?;
+        let rows = self.log.note(self.ask(path, &stat(path)))?;
         let found = rows.into_iter().next().unwrap_or_default();
         let size = match found.as_slice() {
             [Some(size), Some(is_folder)] if is_folder != "t" => size.parse().ok(),
             _ => None,
         };
         size.ok_or_else(|| SourceError::new(path, SourceErrorKind::NotRegular, "it is not a file"))
+    }
+
+    fn unreadable(&self) -> Vec<SourceError> {
+        self.log.failures()
     }
 
     fn read_at(&self, path: &str, offset: u64, buf: &mut [u8]) -> Result<usize> {
@@ -194,7 +198,8 @@ impl Source for ServerSource {
             let end = buf.len().min(filled + READ_BYTES);
             let part = buf.get_mut(filled..end).unwrap_or_default();
             let asked = part.len();
-            let read = self.read_part(path, offset.saturating_add(filled as u64), part)?;
+            let at = offset.saturating_add(filled as u64);
+            let read = self.log.note(self.read_part(path, at, part))?;
             filled += read;
             if read < asked {
                 break;

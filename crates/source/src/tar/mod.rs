@@ -31,7 +31,9 @@ use std::path::{Path, PathBuf};
 use pgclinic_format::tar::SparseMap;
 use rustix::fs::{Advice, fadvise};
 
-use crate::{Entry, Range, Result, Source, SourceError, SourceErrorKind, SourceSpec, path};
+use crate::{
+    AccessLog, Entry, Range, Result, Source, SourceError, SourceErrorKind, SourceSpec, path,
+};
 use archive_cursor::{ArchiveCursor, Stop};
 use members::Found;
 pub(crate) use members::{Place, Tree};
@@ -56,6 +58,7 @@ pub struct TarBackup {
     tree: Tree,
     troubles: Vec<String>,
     is_cut: bool,
+    log: AccessLog,
 }
 
 /// Where the bytes of an archive, or of a file beside it, are.
@@ -105,6 +108,7 @@ impl TarBackup {
             tree: Tree::default(),
             troubles: Vec::new(),
             is_cut: false,
+            log: AccessLog::default(),
         };
         backup.add(path, "", spill_folder, step)?;
         let name = path.file_name().unwrap_or_default().to_string_lossy();
@@ -349,10 +353,14 @@ impl Source for TarBackup {
     fn read_at(&self, path: &str, offset: u64, buf: &mut [u8]) -> Result<usize> {
         path::check(path)?;
         let failed = |error| SourceError::from_io(path, &error);
-        match self.tree.find(path)? {
+        self.log.note(match self.tree.find(path)? {
             Found::Whole(place) => self.read_place(place, offset, buf).map_err(failed),
             Found::Holed(place, map) => self.read_holed(place, map, offset, buf).map_err(failed),
-        }
+        })
+    }
+
+    fn unreadable(&self) -> Vec<SourceError> {
+        self.log.failures()
     }
 
     fn prefetch(&self, ranges: &[Range]) {

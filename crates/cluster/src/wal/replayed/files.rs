@@ -84,21 +84,12 @@ impl ChangedFiles {
 
     /// The file, as it lies below until it is changed.
     pub(crate) fn file(&mut self, source: &dyn Source, path: &str) -> &mut ChangedFile {
-        let segment_blocks = self.segment_blocks;
-        self.by_path.entry(path.to_owned()).or_insert_with(|| {
-            let (len, unreadable) = match Presence::of_file(source, path) {
-                Presence::There(len) => (Some(len), None),
-                Presence::Missing => (None, None),
-                Presence::Unreadable(error) => (None, Some(error)),
-            };
-            ChangedFile {
-                pages: BTreeMap::new(),
-                first_block: first_block(path, segment_blocks),
-                len,
-                from_below: len.unwrap_or(0),
-                unreadable,
-            }
-        })
+        if !self.by_path.contains_key(path) {
+            let as_it_lies = ChangedFile::below(source, path, self.segment_blocks);
+            self.by_path.insert(path.to_owned(), as_it_lies);
+        }
+        let file = self.by_path.get_mut(path);
+        file.expect("it was there, or came just now")
     }
 
     /// A page of a file, to change it. `None` where the file does not reach so far.
@@ -188,6 +179,21 @@ impl ChangedFiles {
 }
 
 impl ChangedFile {
+    fn below(source: &dyn Source, path: &str, segment_blocks: u64) -> Self {
+        let (len, unreadable) = match Presence::of_file(source, path) {
+            Presence::There(len) => (Some(len), None),
+            Presence::Missing => (None, None),
+            Presence::Unreadable(error) => (None, Some(error)),
+        };
+        ChangedFile {
+            pages: BTreeMap::new(),
+            first_block: first_block(path, segment_blocks),
+            len,
+            from_below: len.unwrap_or(0),
+            unreadable,
+        }
+    }
+
     fn block(&self, number: u32) -> Option<BlockNo> {
         self.first_block.and_then(|first| first.checked_add(number))
     }

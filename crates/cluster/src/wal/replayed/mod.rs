@@ -11,7 +11,7 @@ mod status;
 pub use files::ReplayedSource;
 pub use page_store::ReplaySpace;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 use pgclinic_format::oid::{DEFAULT_TABLESPACE, GLOBAL_TABLESPACE};
@@ -90,6 +90,8 @@ struct Replayer<'a> {
     source: &'a dyn Source,
     major: u16,
     changed: ChangedFiles,
+    /// Of segments that records named: a path is made once and looked up a million times.
+    paths: HashMap<(FileNumber, u32), Arc<str>>,
     /// No page carries a later one, unless a server is at work.
     lsn_max: Lsn,
     applied: u64,
@@ -128,6 +130,7 @@ impl Cluster {
             source: self.source.as_ref(),
             major: self.layout.major,
             changed: ChangedFiles::of(self, &status_before, space),
+            paths: HashMap::new(),
             lsn_max: if self.is_running() {
                 Lsn(u64::MAX)
             } else {
@@ -241,11 +244,16 @@ impl Replayer<'_> {
     }
 
     /// Path and number in the file of a block.
-    fn place(&self, file: FileNumber, block: u32) -> (String, u32) {
+    fn place(&mut self, file: FileNumber, block: u32) -> (Arc<str>, u32) {
         let whole = self.cluster.build.segment_blocks().max(1);
         let segment = u32::try_from(u64::from(block) / whole).unwrap_or(u32::MAX);
         let within = u32::try_from(u64::from(block) % whole).unwrap_or(0);
-        (self.path(file, segment), within)
+        if let Some(path) = self.paths.get(&(file, segment)) {
+            return (Arc::clone(path), within);
+        }
+        let path: Arc<str> = self.path(file, segment).into();
+        self.paths.insert((file, segment), Arc::clone(&path));
+        (path, within)
     }
 
     /// Blocks of tables and sequences. An update's old page comes before its new one.
