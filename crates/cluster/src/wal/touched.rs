@@ -45,6 +45,8 @@ pub enum ReplayEffect {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Touched {
     forks: HashMap<ForkOf, BTreeMap<u32, u64>>,
+    /// The block that was spoken of last: many records in a row fill one page.
+    last: Option<(ForkOf, BlockNo)>,
     groups: usize,
     overflowed: bool,
     pub(crate) created: BTreeSet<FileNumber>,
@@ -63,10 +65,12 @@ impl Touched {
         block: BlockNo,
         record: FirstRecord,
     ) {
-        if self.overflowed {
+        let own = ForkOf { file, fork };
+        if self.overflowed || self.last == Some((own, block)) {
             return;
         }
-        let groups = self.forks.entry(ForkOf { file, fork }).or_default();
+        self.last = Some((own, block));
+        let groups = self.forks.entry(own).or_default();
         let before = groups.len();
         let group = groups.entry(block / 32).or_default();
         let shift = block % 32 * 2;

@@ -41,7 +41,7 @@ pub(crate) struct PageStore {
     page_bytes: usize,
     frames_max: usize,
     frames: Vec<Frame>,
-    resident: HashMap<PageNumber, usize>,
+    resident: Resident,
     /// Frames whose pages were removed.
     idle: Vec<usize>,
     hand: usize,
@@ -67,6 +67,46 @@ struct Frame {
     is_used: bool,
 }
 
+/// The frame of each page that is in memory, by its number.
+#[derive(Debug, Default)]
+struct Resident(Vec<u32>);
+
+impl Resident {
+    const NOWHERE: u32 = u32::MAX;
+
+    fn frame_of(&self, number: PageNumber) -> Option<usize> {
+        let at = *self.0.get(number.index())?;
+        (at != Self::NOWHERE)
+            .then(|| usize::try_from(at).ok())
+            .flatten()
+    }
+
+    fn insert(&mut self, number: PageNumber, at: usize) {
+        let number = number.index();
+        if number >= self.0.len() {
+            self.0.resize(number + 1, Self::NOWHERE);
+        }
+        if let Some(place) = self.0.get_mut(number) {
+            *place = u32::try_from(at)
+                .expect("frames are fewer than pages, which have numbers of 32 bits");
+        }
+    }
+
+    fn remove(&mut self, number: PageNumber) -> Option<usize> {
+        let at = self.frame_of(number)?;
+        if let Some(place) = self.0.get_mut(number.index()) {
+            *place = Self::NOWHERE;
+        }
+        Some(at)
+    }
+}
+
+impl PageNumber {
+    fn index(self) -> usize {
+        usize::try_from(self.0).unwrap_or(usize::MAX)
+    }
+}
+
 /// Pages that change no more, for many threads.
 #[derive(Debug)]
 pub(crate) struct KeptPages {
@@ -89,7 +129,7 @@ impl PageStore {
                 .unwrap_or(usize::MAX)
                 .max(FRAMES_MIN),
             frames: Vec::new(),
-            resident: HashMap::new(),
+            resident: Resident::default(),
             idle: Vec::new(),
             hand: 0,
             next: 0,
@@ -131,7 +171,7 @@ impl PageStore {
         bytes: Vec<u8>,
         block: Option<BlockNo>,
     ) -> io::Result<()> {
-        let at = self.resident.get(&number).copied();
+        let at = self.resident.frame_of(number);
         match at.and_then(|at| self.frames.get_mut(at)) {
             Some(frame) => {
                 frame.bytes = bytes;
@@ -149,8 +189,8 @@ impl PageStore {
         number: PageNumber,
         block: Option<BlockNo>,
     ) -> io::Result<&mut Vec<u8>> {
-        let at = match self.resident.get(&number) {
-            Some(at) => *at,
+        let at = match self.resident.frame_of(number) {
+            Some(at) => at,
             None => {
                 let bytes = self.read_back(number)?;
                 self.put(number, block, bytes, false)?
@@ -167,7 +207,7 @@ impl PageStore {
 
     /// The page is needed no more.
     pub(crate) fn remove(&mut self, number: PageNumber) {
-        if let Some(at) = self.resident.remove(&number) {
+        if let Some(at) = self.resident.remove(number) {
             self.idle.push(at);
         }
         self.free.push(number);
@@ -178,7 +218,7 @@ impl PageStore {
         let has_checksums = self.has_checksums;
         let frames = self.frames.iter_mut().enumerate();
         let resident = &self.resident;
-        let used = frames.filter(|(at, frame)| resident.get(&frame.number) == Some(at));
+        let used = frames.filter(|(at, frame)| resident.frame_of(frame.number) == Some(*at));
         let pages = used.map(|(_, frame)| {
             frame.seal(has_checksums);
             (frame.number, std::mem::take(&mut frame.bytes))
@@ -239,7 +279,7 @@ impl PageStore {
                 let file = spill_file(&mut self.file, self.spill_folder.as_deref())?;
                 file.write_all_at(&frame.bytes, slot(frame.number, self.page_bytes))?;
             }
-            self.resident.remove(&frame.number);
+            self.resident.remove(frame.number);
             return Ok(at);
         }
         unreachable!("the second round finds a frame")
