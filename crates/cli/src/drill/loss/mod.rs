@@ -354,7 +354,7 @@ fn is_within_a_page(by_table: &BTreeMap<String, Comparison>) -> bool {
     hurt.len() <= 1 && hurt.iter().all(|rows| *rows <= ROWS_OF_A_PAGE)
 }
 
-/// Tables whose rows are lost or wrong, and of which the account says nothing.
+/// Tables whose rows are lost or wrong, and of which the account says nothing, or fewer rows.
 fn failures_of_tables(
     account: &SalvageReport,
     by_table: &BTreeMap<String, Comparison>,
@@ -365,26 +365,43 @@ fn failures_of_tables(
     let hurt = by_table
         .iter()
         .filter(|(_, one)| one.lost() > 0 || one.wrong > 0);
-    let silent = hurt.filter(|(file, _)| !is_named(account, file));
-    silent
-        .map(|(file, one)| {
-            format!(
-                "of {file} {} rows are lost and {} wrong, and the account does not say so",
-                one.lost(),
-                one.wrong
-            )
-        })
-        .collect()
+    let failure = |(file, one): (&String, &Comparison)| {
+        let (lost, wrong) = (one.lost(), one.wrong);
+        if !is_named(account, file) {
+            return Some(format!(
+                "of {file} {lost} rows are lost and {wrong} wrong, and the account does not say so"
+            ));
+        }
+        let told = account_of(account, file).map(rows_told)?;
+        (lost > told)
+            .then(|| format!("of {file} {lost} rows are lost, and the account says at most {told}"))
+    };
+    hurt.filter_map(failure).collect()
+}
+
+/// Rows of which a table's account says that they may not be among the good ones.
+fn rows_told(table: &TableAccount) -> u64 {
+    let rows = &table.rows;
+    let bounds = table.lost_by.iter().filter_map(|by| by.at_most);
+    let lost = rows.lost_known + bounds.sum::<u64>();
+    let marked = rows.partial + rows.carved + rows.mended + rows.uncertain + rows.withheld;
+    lost + marked.max(rows.suspect)
+}
+
+fn account_of<'a>(account: &'a SalvageReport, file: &str) -> Option<&'a TableAccount> {
+    let names_of = |table: &TableAccount| {
+        [&table.database, &table.schema, &table.table].map(|name| encoded(name))
+    };
+    account.tables.iter().find(|table| {
+        let [database, schema, name] = names_of(table);
+        format!("{database}/{schema}.{name}") == file
+    })
 }
 
 /// A table is named where its own account is not whole, or where its name or its database stands
 /// among what was not salvaged.
 fn is_named(account: &SalvageReport, file: &str) -> bool {
-    let own = |table: &&TableAccount| {
-        let names = [&table.database, &table.schema, &table.table].map(|name| encoded(name));
-        format!("{}/{}.{}", names[0], names[1], names[2]) == file
-    };
-    if let Some(table) = account.tables.iter().find(own) {
+    if let Some(table) = account_of(account, file) {
         return !table.is_whole();
     }
     let (database, name) = file.split_once('/').unwrap_or_default();
