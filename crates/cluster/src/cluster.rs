@@ -20,6 +20,7 @@ use crate::database::{Database, LostDatabase};
 use crate::error::ReadGap;
 use crate::files::{DatabaseDirectory, ForkFiles, list_folder};
 use crate::multixact::MultiXacts;
+use crate::settings::SettingsFiles;
 use crate::state::{Recovered, State};
 use crate::transaction_log::TransactionLog;
 use crate::wal::{Chain, LabelState, Recovery, Replay, WalSurvey};
@@ -55,6 +56,7 @@ pub struct Cluster {
     /// Who can order text under the collations of this machine's libraries, for who has one.
     pub collator: Option<Arc<dyn Collator>>,
     pub(crate) state: State,
+    pub(crate) settings: OnceLock<SettingsFiles>,
     pub(crate) backup: Backup,
     pub(crate) wal: WalReadings,
 }
@@ -118,6 +120,7 @@ impl Cluster {
         Cluster {
             transactions: TransactionLog::new(Arc::clone(&source), page_bytes, None),
             multixacts: MultiXacts::new(Arc::clone(&source), page_bytes, None),
+            settings: OnceLock::new(),
             source,
             layout,
             control,
@@ -348,7 +351,10 @@ impl Cluster {
 
     /// What `postgresql.auto.conf` or `postgresql.conf` says of a setting, in lower case.
     pub fn setting(&self, name: &str) -> Option<String> {
-        crate::settings::setting(self.source.as_ref(), name)
+        let files = self
+            .settings
+            .get_or_init(|| SettingsFiles::read(self.source.as_ref()));
+        files.value(name)
     }
 
     /// How the words in the catalogs of a database are read.

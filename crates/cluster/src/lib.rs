@@ -44,6 +44,7 @@ mod page_place;
 mod pieces;
 mod places;
 mod read_again;
+mod read_windows;
 mod refresh;
 mod relation;
 mod row_places;

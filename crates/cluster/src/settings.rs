@@ -8,14 +8,22 @@ use pgclinic_source::{Source, read_all};
 /// A longer file is not read.
 const FILE_MAX: u64 = 1 << 20;
 
-/// The value without its quotes, as it was last set; nothing when no file sets it.
-pub(crate) fn setting(source: &dyn Source, name: &str) -> Option<String> {
-    ["postgresql.auto.conf", "postgresql.conf"]
-        .into_iter()
-        .find_map(|file| {
-            let bytes = read_all(source, file, FILE_MAX).ok()?;
-            in_file(&String::from_utf8_lossy(&bytes), name)
-        })
+/// The files, the one that counts first.
+#[derive(Debug)]
+pub(crate) struct SettingsFiles(Vec<String>);
+
+impl SettingsFiles {
+    pub(crate) fn read(source: &dyn Source) -> Self {
+        let files = ["postgresql.auto.conf", "postgresql.conf"].into_iter();
+        let texts = files.filter_map(|file| read_all(source, file, FILE_MAX).ok());
+        let texts = texts.map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
+        SettingsFiles(texts.collect())
+    }
+
+    /// The value without its quotes, as it was last set; nothing when no file sets it.
+    pub(crate) fn value(&self, name: &str) -> Option<String> {
+        self.0.iter().find_map(|text| in_file(text, name))
+    }
 }
 
 fn in_file(text: &str, name: &str) -> Option<String> {

@@ -1,4 +1,4 @@
-//! Puts long values together from their chunks, through a window over the TOAST relation's file.
+//! Puts long values together from their chunks, through windows over the TOAST relation's files.
 
 use std::collections::BTreeSet;
 use std::mem::take;
@@ -10,11 +10,9 @@ use pgclinic_format::{BlockNo, HeapTuple, LpFlags, Page};
 
 use crate::cluster::Cluster;
 use crate::files::ForkFiles;
+use crate::read_windows::ReadWindows;
 use crate::toast_index::{ChunkIndex, KeptRuns, run_with};
 use crate::transaction_log::TransactionLog;
-
-/// Bytes read at once.
-const WINDOW_BYTES: usize = 256 << 10;
 
 /// What was found of a value.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -62,9 +60,7 @@ pub struct ToastReader<'a> {
     index: Arc<ChunkIndex>,
     rows: PageRows,
     kept: KeptRuns,
-    window: Vec<u8>,
-    window_start: u64,
-    window_len: usize,
+    windows: ReadWindows,
     /// Pages whose bytes may not be what the server wrote.
     doubted: BTreeSet<BlockNo>,
     has_met_doubted: bool,
@@ -85,9 +81,7 @@ impl<'a> ToastReader<'a> {
             index,
             rows,
             kept: KeptRuns::default(),
-            window: Vec::new(),
-            window_start: 0,
-            window_len: 0,
+            windows: ReadWindows::default(),
             doubted: BTreeSet::new(),
             has_met_doubted: false,
         }
@@ -198,33 +192,16 @@ impl<'a> ToastReader<'a> {
     }
 
     fn page(&mut self, block: BlockNo) -> Option<&[u8]> {
-        let page_bytes = usize::try_from(self.cluster.build.block_size).ok()?;
-        let at = u64::from(block) * u64::from(self.cluster.build.block_size);
-        let held = self.window_start..self.window_start + self.window_len as u64;
-        if !held.contains(&at) {
-            self.load(at)?;
-        }
-        let start = usize::try_from(at.checked_sub(self.window_start)?).ok()?;
-        let end = start.checked_add(page_bytes)?;
-        (end <= self.window_len).then_some(())?;
-        self.window.get(start..end)
-    }
-
-    /// Fills the window from `at`, rounded down so that values a little before are met too.
-    fn load(&mut self, at: u64) -> Option<()> {
-        let segment_bytes = self.cluster.build.segment_bytes.max(1);
+        let build = self.cluster.build;
+        let page_bytes = usize::try_from(build.block_size).ok()?;
+        let at = u64::from(block) * u64::from(build.block_size);
+        let segment_bytes = build.segment_bytes.max(1);
         let segment = u32::try_from(at / segment_bytes).ok()?;
-        let within = at % segment_bytes;
-        self.window.resize(WINDOW_BYTES, 0);
-        self.window_len = 0;
-        let path = self.files.path(segment);
-        let read = self
-            .cluster
-            .source()
-            .read_at(&path, within, &mut self.window)
-            .ok()?;
-        self.window_start = at;
-        self.window_len = read;
-        Some(())
+        let (source, files) = (self.cluster.source(), self.files);
+        self.windows.page(at, page_bytes, |buffer| {
+            // A window ends with its segment.
+            let within = at % segment_bytes;
+            source.read_at(&files.path(segment), within, buffer).ok()
+        })
     }
 }

@@ -29,7 +29,7 @@ pub(super) fn print_f32(printer: &mut Printer, value: &[u8]) -> Result<(), Undec
     }
     let size = Binary::of_f32(number);
     let text = size.choose(
-        format!("{number:e}"),
+        &ShortText::of(format_args!("{number:e}")),
         |digits| format!("{number:.digits$e}"),
         |text| text.parse() == Ok(number.abs()),
     );
@@ -50,7 +50,7 @@ pub(super) fn f64_text(printer: &mut Printer, number: f64) -> Result<(), Undecod
     }
     let size = Binary::of_f64(number);
     let text = size.choose(
-        format!("{number:e}"),
+        &ShortText::of(format_args!("{number:e}")),
         |digits| format!("{number:.digits$e}"),
         |text| text.parse() == Ok(number.abs()),
     );
@@ -122,13 +122,13 @@ impl Binary {
     /// some digits behind the point, and whether a decimal reads back as the number.
     fn choose(
         &self,
-        shortest: String,
+        shortest: &ShortText,
         rounded: impl Fn(usize) -> String,
         reads_back: impl Fn(&str) -> bool,
     ) -> Decimal {
         let fits =
             |decimal: &Decimal| !self.has_midpoint(decimal) && reads_back(&decimal.to_string());
-        let mut chosen = Decimal::parse(&shortest);
+        let mut chosen = Decimal::parse(shortest.as_str());
         if self.has_midpoint(&chosen) {
             // 17 digits always fit.
             let longer = (0..17).map(|digits| Decimal::parse(&rounded(digits)));
@@ -196,7 +196,11 @@ impl Decimal {
             .unwrap_or((text, "0"));
         let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
         let places = i32::try_from(fraction.len()).unwrap_or(0);
-        let digits = format!("{whole}{fraction}").parse().unwrap_or(0);
+        let digits = whole.bytes().chain(fraction.bytes());
+        let digits = digits.fold(0u64, |number, digit| {
+            let digit = u64::from(digit.wrapping_sub(b'0'));
+            number.saturating_mul(10).saturating_add(digit)
+        });
         Decimal {
             digits,
             exponent: exponent.parse().unwrap_or(0) - places,
@@ -228,6 +232,41 @@ impl fmt::Display for Decimal {
     }
 }
 
+/// A number as text, without memory of its own: the shortest forms have at most 24 letters.
+struct ShortText {
+    bytes: [u8; 32],
+    len: usize,
+}
+
+impl ShortText {
+    fn of(text: fmt::Arguments<'_>) -> Self {
+        let mut short = ShortText {
+            bytes: [0; 32],
+            len: 0,
+        };
+        let written = fmt::Write::write_fmt(&mut short, text);
+        assert!(written.is_ok(), "a number has no more letters than these");
+        short
+    }
+
+    fn as_str(&self) -> &str {
+        let text = self.bytes.get(..self.len).unwrap_or_default();
+        str::from_utf8(text).unwrap_or_default()
+    }
+}
+
+impl fmt::Write for ShortText {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        let end = self.len + text.len();
+        let place = self.bytes.get_mut(self.len..end).ok_or(fmt::Error)?;
+        place.copy_from_slice(text.as_bytes());
+        self.len = end;
+        Ok(())
+    }
+}
+
+const ZEROS: &str = "00000000000000000000";
+
 /// Writes a decimal as PostgreSQL does: plainly from 1e-4 up to below `10^wide`.
 fn lay_out(
     printer: &mut Printer,
@@ -235,7 +274,8 @@ fn lay_out(
     decimal: &Decimal,
     wide: i32,
 ) -> Result<(), Undecodable> {
-    let all = decimal.digits.to_string();
+    let all = ShortText::of(format_args!("{}", decimal.digits));
+    let all = all.as_str();
     let digits = all.trim_end_matches('0');
     // The place of the first digit; there are at most twenty.
     let exponent = decimal.exponent + i32::try_from(all.len()).unwrap_or(0) - 1;
@@ -254,13 +294,20 @@ fn lay_out(
     // Between -4 and 14 here.
     let places = usize::try_from(exponent.unsigned_abs()).unwrap_or(0);
     if exponent < 0 {
-        return printer.put(format_args!(
-            "0.{digits:0>width$}",
-            width = digits.len() + places - 1
-        ));
+        printer.text("0.")?;
+        printer.text(ZEROS.get(..places - 1).unwrap_or_default())?;
+        return printer.text(digits);
     }
     match digits.split_at_checked(places + 1) {
-        None | Some((_, "")) => printer.put(format_args!("{digits:0<width$}", width = places + 1)),
-        Some((whole, fraction)) => printer.put(format_args!("{whole}.{fraction}")),
+        None | Some((_, "")) => {
+            printer.text(digits)?;
+            let missing = (places + 1).saturating_sub(digits.len());
+            printer.text(ZEROS.get(..missing).unwrap_or_default())
+        }
+        Some((whole, fraction)) => {
+            printer.text(whole)?;
+            printer.text(".")?;
+            printer.text(fraction)
+        }
     }
 }
