@@ -56,8 +56,8 @@ impl ReadWindows {
         window.bytes.get(start..end)
     }
 
-    /// The window that ends here goes on, twice as long; else the one that was not asked for longest
-    /// begins anew.
+    /// The window that ends here goes on, twice as long; else the one that was not asked for
+    /// longest begins anew.
     fn load(
         &mut self,
         at: u64,

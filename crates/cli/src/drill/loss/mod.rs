@@ -372,9 +372,9 @@ fn failures_of_tables(
                 "of {file} {lost} rows are lost and {wrong} wrong, and the account does not say so"
             ));
         }
-        let told = account_of(account, file).map(rows_told)?;
-        (lost > told)
-            .then(|| format!("of {file} {lost} rows are lost, and the account says at most {told}"))
+        let most = account_of(account, file).map(rows_told)?;
+        (lost > most)
+            .then(|| format!("of {file} {lost} rows are lost, and the account has at most {most}"))
     };
     hurt.filter_map(failure).collect()
 }
