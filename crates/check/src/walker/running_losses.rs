@@ -19,8 +19,8 @@ use pgclinic_cluster::{
 };
 use pgclinic_format::index_page::AccessMethod;
 use pgclinic_format::{BlockNo, Fork, Oid, Page};
-use pgclinic_model::Progress;
 use pgclinic_model::document::{Finding, Kind, NotChecked};
+use pgclinic_model::{Level, Progress};
 use pgclinic_scan::live::{FreshView, ViewPosition};
 use pgclinic_spill::Part;
 
@@ -294,7 +294,9 @@ fn lacks_named_blocks(
 
 /// The visibility map marks a block that was not there or zero in the pass, and still is.
 fn lacks_marked_blocks(job: &ForkCx<'_>, relations: &DatabaseRelations<'_>) -> bool {
-    let (Some(source), Some(map)) = (job.source, relations.beside(job, Fork::Vm)) else {
+    let map = relations.beside(job, Fork::Vm);
+    let compared = map.filter(|_| job.level >= Level::Structure);
+    let (Some(source), Some(map)) = (job.source, compared) else {
         return false;
     };
     let beyond = last_marked_beyond(source, map.files, map.build, job.blocks);

@@ -73,6 +73,17 @@ pub struct Replay {
 impl Replay {
     /// Reads from the redo point to the end.
     pub fn read(source: &dyn Source, recovery: &Recovery, control: &ControlFile) -> Self {
+        let mut replay = Replay::read_once(source, recovery, control);
+        if replay.stop == Stop::End
+            && recovery.start.kind == StartKind::Crash
+            && replay.is_cut_off()
+        {
+            replay.stop = Stop::Elsewhere;
+        }
+        replay
+    }
+
+    fn read_once(source: &dyn Source, recovery: &Recovery, control: &ControlFile) -> Self {
         let start = recovery.start;
         let mut replay = Replay::new(recovery, control);
         replay.read_on(source, recovery, start.redo);
@@ -86,7 +97,7 @@ impl Replay {
         recovery: &Recovery,
         control: &ControlFile,
     ) -> Self {
-        let mut replay = Replay::read(source, recovery, control);
+        let mut replay = Replay::read_once(source, recovery, control);
         for _ in 0..CHASES_MAX {
             if !matches!(replay.stop, Stop::GoesOn { .. }) {
                 break;
@@ -287,6 +298,13 @@ impl Replay {
         }
     }
 
+    /// WAL is missing behind the end: a server makes the file that a record goes on in before it
+    /// writes the rest of it. One that is at work may be about to.
+    fn is_cut_off(&self) -> bool {
+        let goes_on = self.end.why == EndReason::NoPage && self.end.at > self.end.record;
+        goes_on || self.ends_in_garbage()
+    }
+
     /// What stands where the next page should is neither one that was never written nor one of an
     /// older use of the file.
     fn ends_in_garbage(&self) -> bool {
@@ -316,11 +334,6 @@ impl Replay {
         };
         // WAL that is there and out of reach may hold more, as that of an archive may.
         if !whole || recovery.files.is_unreadable || !self.troubles.is_empty() {
-            return Stop::Elsewhere;
-        }
-        // A server makes the file that a record goes on in before it writes the rest of it.
-        let is_cut_off = self.end.why == EndReason::NoPage && self.end.at > self.end.record;
-        if (is_cut_off || self.ends_in_garbage()) && recovery.start.kind == StartKind::Crash {
             return Stop::Elsewhere;
         }
         match goes_on(source, recovery, self.end) {

@@ -17,7 +17,7 @@ use super::staging::{QUOTING, STAGE, StagedColumn, Staging, column_names, quoted
 use super::{Encoding, Rows, SalvageOptions, databases, encoding_of, room_of, sequences};
 use crate::schema::{
     CatalogRoom, Catalogs, Ddl, ExtensionTable, SESSION, Statement, connected_to, dollar_quoted,
-    each_object_detail, encoding_name, extension_table, in_its_database, literal,
+    encoding_name, extension_table, in_its_database, literal, object_details_in,
 };
 use crate::shape::{MainForks, Origin, Table, database_name};
 use crate::stored_types::{OWN_SCHEMA, OwnTypes};
@@ -127,7 +127,7 @@ fn of_database(
             text.push(&format!("\n{settings}{rows}{values}\n"));
             text.append(&ddl.after_data);
             if objects.is_some() {
-                text.push(&object_details(cluster, database, &room));
+                text.push(&object_details(&catalogs));
             }
             text
         }
@@ -159,7 +159,7 @@ fn shell_quoted(name: &str) -> String {
 }
 
 /// Owners, rights and comments of the large objects.
-fn object_details(cluster: &Cluster, database: Oid, room: &CatalogRoom) -> String {
+fn object_details(catalogs: &Catalogs<'_>) -> String {
     let mut details = String::new();
     let mut each = |what: &str, detail: Result<String, String>| {
         match detail {
@@ -170,7 +170,7 @@ fn object_details(cluster: &Cluster, database: Oid, room: &CatalogRoom) -> Strin
         }
         Ok::<(), Infallible>(())
     };
-    let Ok(()) = each_object_detail(cluster, database, room, &mut each);
+    let Ok(()) = object_details_in(catalogs, &mut each);
     details
 }
 

@@ -203,7 +203,9 @@ impl Plan {
                 );
                 self.not_salvaged.push(not_salvaged(&what, &why));
                 self.refused += 1;
-                if relation.page_method() == Some(AccessMethod::Heap) {
+                // Rows of a table whose file is not known may stand in unclaimed/.
+                let has_file = !files.of(catalog, relation).segments.is_empty();
+                if has_file && relation.page_method() == Some(AccessMethod::Heap) {
                     let page_rows_max = page_rows_max(cluster.build.block_size);
                     let unread = unread(catalog, relation, files, (page_rows_max, why));
                     self.unread.push(unread);

@@ -275,7 +275,6 @@ impl OneRound<'_> {
         let mut planned = plan.tables;
         if open.is_new {
             account.not_salvaged.extend(plan.not_salvaged);
-            account.tables.extend(plan.unread);
             let kept = kept_encoding(cluster, database, self.work.options);
             account.not_salvaged.extend(kept);
         } else {

@@ -23,7 +23,7 @@ pub(crate) use catalog::Catalogs;
 pub use ddl::{Ddl, Refused};
 pub(crate) use ddl::{
     ExtensionTable, SESSION, Step, each_object_detail, encoding_name, extension_table,
-    question_for_full_schemas,
+    object_details_in, question_for_full_schemas,
 };
 pub use definitions::{Definition, DefinitionKind, definitions};
 pub(crate) use file::{SchemaFile, connected_to, in_its_database};

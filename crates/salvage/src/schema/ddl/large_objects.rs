@@ -28,13 +28,20 @@ pub(crate) fn each_object_detail<E>(
 ) -> Result<(), E> {
     let catalog = cluster.catalog(database);
     let shared = cluster.catalog(0);
-    let catalogs = Catalogs::read(cluster, &catalog, &shared, room);
-    let roles = roles(&catalogs).map_err(|error| error.to_string());
+    object_details_in(&Catalogs::read(cluster, &catalog, &shared, room), each)
+}
+
+/// The same from catalogs that were read.
+pub(crate) fn object_details_in<E>(
+    catalogs: &Catalogs<'_>,
+    each: EachDetail<'_, E>,
+) -> Result<(), E> {
+    let roles = roles(catalogs).map_err(|error| error.to_string());
     if roles.as_ref().is_ok_and(|roles| !roles.is_empty()) || roles.is_err() {
         each("the roles that own large objects", roles)?;
     }
     for row in catalogs.table(METADATA).iter() {
-        let item = described(&catalogs, row);
+        let item = described(catalogs, row);
         for detail in item.details {
             each(&item.what, detail.map_err(|refusal| refusal.0))?;
         }

@@ -43,7 +43,7 @@ pub(super) use constraints::definition as constraint_text;
 pub(crate) use conversions::encoding_name;
 pub(crate) use extension_tables::{ExtensionTable, extension_table};
 pub(super) use indexes::statement as index_text;
-pub(crate) use large_objects::each_object_detail;
+pub(crate) use large_objects::{each_object_detail, object_details_in};
 pub(crate) use schemas::question_for_full_schemas;
 pub(super) use table_parts::default_text;
 pub(super) use triggers::definition as trigger_text;
