@@ -2,7 +2,8 @@
 //!
 //! A transaction that a crash ended keeps the status 0, and it may have had thousands of
 //! subtransactions; `pg_resetwal -x` leaves numbers out. Neither begins where a sector of a disk
-//! begins, with a transaction of known end just before it.
+//! begins, with a transaction of known end just before it, and fills the sector: the last few
+//! transactions before a crash may begin there by chance.
 
 use pgclinic_cluster::Cluster;
 use pgclinic_cluster::status::{StatusLimits, StatusPages, status_limits};
@@ -132,6 +133,10 @@ fn tell(
     let (Some(begin), Some(first)) = (begin, first_on_page) else {
         return;
     };
+    let is_first = first == 0 && begin == 0;
+    if end - begin < SECTOR_BYTES && !is_first {
+        return;
+    }
     let number = |at: usize| u64::from(first) + (at * PER_BYTE) as u64;
     let (from, to) = (number(begin), number(end) - 1);
     let message = format!(

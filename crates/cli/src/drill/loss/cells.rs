@@ -506,7 +506,10 @@ fn directory(path: String) -> Vec<(Hurt, Site)> {
 impl Cell {
     /// Some bytes of a page are others, which its structure need not show.
     pub(super) fn changes_values(&self) -> bool {
-        let is_of_page = |path: &String| path.starts_with("base/") || path.starts_with("global/");
+        let is_of_page = |path: &String| {
+            let mut homes = ["base/", "global/", "pg_tblspc/"].into_iter();
+            homes.any(|home| path.starts_with(home))
+        };
         let is_slight = matches!(self.hurt, Hurt::Bytes | Hurt::Bit | Hurt::Sector);
         is_slight && matches!(&self.site, Site::Bytes { path, .. } if is_of_page(path))
     }
