@@ -12,7 +12,7 @@
 //! there with something on it. The row may be one that was deleted and that VACUUM has not passed:
 //! so many rows are lost at most. Truth: `src/backend/access/heap/vacuumlazy.c`.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Mutex;
 use std::sync::PoisonError;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -25,7 +25,6 @@ use pgclinic_cluster::{
 use pgclinic_format::index_entries::names_rows;
 use pgclinic_format::index_page::AccessMethod;
 use pgclinic_format::page::HEADER_BYTES;
-use pgclinic_format::types::Tid;
 use pgclinic_format::visibility_map::heap_blocks_per_page;
 use pgclinic_format::wal::FileNumber;
 use pgclinic_format::{BlockNo, Fork, LpFlags, Oid, Page};
@@ -40,8 +39,6 @@ use crate::shape::MainForks;
 const MISSING_MAX: BlockNo = 1 << 27;
 /// Blocks whose bits in the visibility map are looked up one by one.
 const MAP_LOOKS_MAX: usize = 4096;
-/// Rows that an index other than a B-tree names and that are told apart.
-const TOLD_APART_MAX: usize = 1 << 20;
 
 /// What the indexes of one database share.
 pub(super) struct Witnesses<'a> {
@@ -109,8 +106,6 @@ pub(super) struct Statement {
     damaged: u64,
     /// It is of before a recovery that changes table and index.
     pub(super) is_earlier: bool,
-    /// It need not have all rows, and may name one several times: each is counted once.
-    is_partial: bool,
 }
 
 /// Which blocks of a table are there, and on which of them rows may be lost.
@@ -196,7 +191,6 @@ impl Statement {
     /// the index is wrong.
     fn contradicts_itself(&self, table: &TableAccount) -> bool {
         !self.is_earlier
-            && !self.is_partial
             && self.missing > 0
             && self.emptied == 0
             && table.pages.damaged.is_empty()
@@ -207,8 +201,8 @@ impl Statement {
     pub(super) fn rows(&self, table: &TableAccount) -> u64 {
         let damaged = self.damaged.saturating_sub(table.pages.found_on_damaged);
         let claimed = self.missing + self.emptied + damaged;
-        if self.is_earlier || self.is_partial {
-            // Rows that came since, or that it leaves out, are not in it.
+        if self.is_earlier {
+            // Rows that came since are not in it.
             claimed
         } else {
             claimed.min(self.unseen_rows(table))
@@ -308,7 +302,7 @@ impl Witnesses<'_> {
         }
     }
 
-    /// The rows that an index names and that are not there; nothing where it misses none. Pages of
+    /// Entries of an index that lead to what is not there; nothing where none does. Pages of
     /// a GIN index that nothing leads to any more may name rows of long ago: they count only where
     /// `pg_class` counts their blocks too.
     fn hear_partial(
@@ -321,15 +315,13 @@ impl Witnesses<'_> {
         let is_known = |block: BlockNo| *method != AccessMethod::Gin || u64::from(block) < counted;
         let mut statement = Statement {
             index: index.qualified_name(),
-            is_partial: true,
             ..Statement::default()
         };
-        let mut seen: HashSet<Tid> = HashSet::new();
         each_row_named(self.cluster, files, *method, &mut |tid| {
             let is_lost = extent.is_suspect(tid.block)
                 && is_known(tid.block)
                 && self.options.selection.takes_block(tid.block.into());
-            if is_lost && seen.len() < TOLD_APART_MAX && seen.insert(tid) {
+            if is_lost {
                 statement.take(tid.block, extent);
             }
             !self.progress.is_interrupted()
