@@ -2,8 +2,8 @@
 //!
 //! A transaction that a crash ended keeps the status 0, and it may have had thousands of
 //! subtransactions; `pg_resetwal -x` leaves numbers out. Neither begins where a sector of a disk
-//! begins, with a transaction of known end just before it, and fills the sector: the last few
-//! transactions before a crash may begin there by chance.
+//! begins, with a transaction of known end just before it. By chance the last transactions before a
+//! crash may begin there, one of each session and no more.
 
 use pgclinic_cluster::Cluster;
 use pgclinic_cluster::status::{StatusLimits, StatusPages, status_limits};
@@ -53,15 +53,33 @@ impl ClusterCheck for SlruFileZeroed {
         let circle = pages.pages_on_circle();
         let (start, end) = (pages.page_of(first), pages.page_of(limits.xids.next));
         let steps = (end + circle - start % circle) % circle;
+        let sessions = sessions_at_most(cluster);
         let mut before = Before::Unknown;
         for page in (0..=steps).map(|step| (start + step) % circle) {
             // All transactions from the first one on have been given out without a gap.
             if page == 0 && limits.epoch == 0 {
                 before = Before::Known;
             }
-            before = look(&mut pages, page, &limits, before, out);
+            before = look(&mut pages, page, (&limits, sessions), before, out);
         }
     }
+}
+
+/// Transactions that can be under way at one time, by the settings, else by their defaults.
+fn sessions_at_most(cluster: &Cluster) -> u64 {
+    const SETTINGS: [(&str, u64); 3] = [
+        ("max_connections", 100),
+        ("max_prepared_transactions", 0),
+        ("max_worker_processes", 8),
+    ];
+    let set = |name| cluster.setting(name).and_then(|value| value.parse().ok());
+    let counts = SETTINGS.map(|(name, default)| set(name).unwrap_or(default));
+    // Whatever the files say, a sector of zeros is a loss.
+    let sector = (SECTOR_BYTES * PER_BYTE) as u64;
+    counts
+        .into_iter()
+        .fold(0, u64::saturating_add)
+        .min(sector - 1)
 }
 
 /// What stands before a sector.
@@ -79,7 +97,7 @@ enum Before {
 fn look(
     pages: &mut StatusPages<'_>,
     page: u64,
-    limits: &StatusLimits,
+    (limits, sessions): (&StatusLimits, u64),
     mut before: Before,
     out: &mut Findings,
 ) -> Before {
@@ -105,7 +123,7 @@ fn look(
                 begin.take(),
                 number * SECTOR_BYTES,
                 &place,
-                first_on_page,
+                (first_on_page, sessions),
                 out,
             );
         }
@@ -119,7 +137,7 @@ fn look(
             _ => Before::Unknown,
         };
     }
-    tell(begin, used.len(), &place, first_on_page, out);
+    tell(begin, used.len(), &place, (first_on_page, sessions), out);
     before
 }
 
@@ -127,18 +145,17 @@ fn tell(
     begin: Option<usize>,
     end: usize,
     place: &pgclinic_model::document::Place,
-    first_on_page: Option<u32>,
+    (first_on_page, sessions): (Option<u32>, u64),
     out: &mut Findings,
 ) {
     let (Some(begin), Some(first)) = (begin, first_on_page) else {
         return;
     };
-    let is_first = first == 0 && begin == 0;
-    if end - begin < SECTOR_BYTES && !is_first {
-        return;
-    }
     let number = |at: usize| u64::from(first) + (at * PER_BYTE) as u64;
     let (from, to) = (number(begin), number(end) - 1);
+    if from > 0 && to - from < sessions {
+        return;
+    }
     let message = format!(
         "the status of transactions {from} to {to} is all 0, and {begin} is where a sector begins"
     );

@@ -207,3 +207,37 @@ fn an_emptied_catalog_is_damage() {
     );
     assert_eq!(told, [format!("empty-catalog {path}")]);
 }
+
+/// By chance the last transactions before a crash begin where a sector of the disk does; more than
+/// there can be sessions are lost.
+#[test]
+fn only_as_many_transactions_as_sessions_may_end_without_a_status() {
+    const SECTOR: u64 = 2048;
+    let copy = copy_of(&seed(&server(15), Checksums::On));
+    for (used, is_loss) in [(4, false), (600, true)] {
+        let mut running = copy.start().expect("a server");
+        let burn = format!(
+            "DO $$ BEGIN LOOP EXIT WHEN txid_current() % {SECTOR} = {used} - 1; COMMIT; END LOOP; END $$"
+        );
+        running
+            .connect("clinic")
+            .and_then(|mut session| session.execute(&burn))
+            .expect("transactions");
+        running.stop(StopMode::Fast).expect("stopped");
+        let cluster = Cluster::open(directory(&copy.pgdata)).expect("a cluster");
+        let control = cluster.control.trusted().expect("a control file");
+        let next = control.checkpoint.next_full_xid;
+        let begin = next / SECTOR * SECTOR;
+        let bytes = vec![0; usize::try_from((next - begin).div_ceil(4)).expect("a sector")];
+        let patch = OverlayPatch::Bytes {
+            path: "pg_xact/0000".into(),
+            offset: begin / 4,
+            bytes,
+        };
+        let found = hurt(&copy.pgdata, patch);
+        let is_found = found
+            .iter()
+            .any(|own| own == "slru-file-zeroed pg_xact/0000");
+        assert_eq!(is_found, is_loss, "{used}: {found:?}");
+    }
+}
