@@ -10,8 +10,8 @@ use crate::comparison::Comparison;
 use crate::relation::{Column, Persistence, RelKind, Relation};
 use crate::row_places::RowPlaces;
 use crate::witness::{
-    CATALOGS_WITH_TYPES, ClassWitness, ColumnTypes, Gap, LostColumn, LostRelations, Relatives,
-    ToldType, alike, column_of_indexes, column_of_type, lost_columns, lost_relations,
+    CATALOGS_WITH_TYPES, ClassWitness, ColumnTypes, Gap, KnownType, LostColumn, LostRelations,
+    Relatives, column_like, column_of_indexes, column_of_type, lost_columns, lost_relations,
     owner_by_toast_name, rebuilt, settle_kind,
 };
 
@@ -145,7 +145,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Gives lost columns the types that other catalogs tell, one after the other until each has
+    /// Gives lost columns the types that other catalogs have, one after the other until each has
     /// one.
     pub(crate) fn type_lost_columns(&mut self, catalog: &mut Catalog) {
         if catalog.lost_columns.is_empty() {
@@ -155,11 +155,11 @@ impl Reader<'_> {
         type_each(catalog, |catalog, table, column| {
             column_of_indexes(table, column, &catalog.relations, &indexes)
         });
-        let told = self.types_told(catalog);
+        let known = self.known_types(catalog);
         type_each(catalog, |catalog, table, column| {
-            let told = told.get(&(table, column.attnum))?;
-            let ty = catalog.type_info(told.oid);
-            (ty.kind != TypeKind::Unknown).then(|| column_of_type(column, told, &ty))
+            let known = known.get(&(table, column.attnum))?;
+            let ty = catalog.type_info(known.oid);
+            (ty.kind != TypeKind::Unknown).then(|| column_of_type(column, known, &ty))
         });
         let relatives = self.relatives(catalog);
         type_each(catalog, |catalog, table, column| {
@@ -170,7 +170,7 @@ impl Reader<'_> {
             .retain(|_, columns| !columns.is_empty());
     }
 
-    fn types_told(&mut self, catalog: &Catalog) -> BTreeMap<(Oid, u16), ToldType> {
+    fn known_types(&mut self, catalog: &Catalog) -> BTreeMap<(Oid, u16), KnownType> {
         let lost = catalog.lost_columns.iter();
         let untyped = lost.flat_map(|(table, columns)| {
             let untyped = columns.iter().filter(|column| column.type_by.is_none());
@@ -179,12 +179,12 @@ impl Reader<'_> {
         let mut types = ColumnTypes::of(untyped.collect());
         for oid in CATALOGS_WITH_TYPES {
             let relation = catalog.relations.get(&oid);
-            let Some(relation) = relation.filter(|_| !types.is_done()) else {
+            let Some(relation) = relation.filter(|_| !types.is_complete()) else {
                 continue;
             };
-            self.rows_of(relation, &mut |names, row| types.hear(oid, names, &row));
+            self.rows_of(relation, &mut |names, row| types.read_row(oid, names, &row));
         }
-        types.told
+        types.known
     }
 
     fn relatives(&mut self, catalog: &Catalog) -> Relatives {
@@ -193,7 +193,7 @@ impl Reader<'_> {
         let is_wanted = lost.any(|column| column.type_by.is_none());
         let relation = catalog.relations.get(&Relatives::CATALOG);
         if let Some(relation) = relation.filter(|_| is_wanted) {
-            self.rows_of(relation, &mut |names, row| relatives.hear(names, &row));
+            self.rows_of(relation, &mut |names, row| relatives.read_row(names, &row));
         }
         relatives
     }
@@ -306,7 +306,7 @@ fn column_of_relatives(
         let partial = || catalog.partial_columns.get(&relative);
         let mut columns = relation.columns.as_ref().or_else(partial)?.iter();
         let own = columns.find(|column| column.name == name && !column.dropped)?;
-        Some((alike(own, lost), "a relative by inheritance"))
+        Some((column_like(own, lost), "a relative by inheritance"))
     })
 }
 

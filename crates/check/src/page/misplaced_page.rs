@@ -38,7 +38,8 @@ impl PageCheck for MisplacedPage {
             Some(AccessMethod::Btree) => block_by_neighbours(page, cx),
             _ => None,
         };
-        let Some((other, how)) = other.and_then(|other| Some((other, told(page, other, cx)?)))
+        let Some((other, how)) =
+            other.and_then(|other| Some((other, how_it_came(page, other, cx)?)))
         else {
             return;
         };
@@ -88,7 +89,7 @@ fn link_of(block: BlockNo, link: u64, cx: &PageCx<'_>) -> Option<BlockNo> {
 }
 
 /// In words, how the page of another block came here.
-fn told(page: Page<'_>, other: BlockNo, cx: &PageCx<'_>) -> Option<&'static str> {
+fn how_it_came(page: Page<'_>, other: BlockNo, cx: &PageCx<'_>) -> Option<&'static str> {
     if other == cx.block || u64::from(other) >= cx.fork.blocks {
         return None;
     }

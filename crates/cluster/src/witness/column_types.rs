@@ -22,7 +22,7 @@ use pgclinic_format::oid::{
 use crate::columns::ColumnNames;
 use crate::heap_scan::RawRow;
 
-/// Catalogs that tell types of columns, in the order in which they are asked.
+/// Catalogs that have types of columns, in the order in which they are asked.
 pub(crate) const CATALOGS_WITH_TYPES: [Oid; 5] =
     [PG_CONSTRAINT, PG_INDEX, PG_ATTRDEF, PG_DEPEND, PG_STATISTIC];
 /// Kinds of statistics whose values are those of the column: most common ones, and a histogram.
@@ -49,42 +49,42 @@ const RESULT_TYPES: [&str; 14] = [
 
 /// What is known of the type of a column.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct ToldType {
+pub(crate) struct KnownType {
     pub(crate) oid: Oid,
     pub(crate) typmod: i32,
     pub(crate) collation: Oid,
-    /// Who told it, in words.
+    /// Which witness has it, in words.
     pub(crate) by: &'static str,
 }
 
-/// The columns that lack a type, and what was told of them.
+/// The columns that lack a type, and what is known of them.
 pub(crate) struct ColumnTypes {
     wanted: BTreeSet<(Oid, u16)>,
-    pub(crate) told: BTreeMap<(Oid, u16), ToldType>,
+    pub(crate) known: BTreeMap<(Oid, u16), KnownType>,
 }
 
 impl ColumnTypes {
     pub(crate) fn of(wanted: BTreeSet<(Oid, u16)>) -> Self {
         ColumnTypes {
             wanted,
-            told: BTreeMap::new(),
+            known: BTreeMap::new(),
         }
     }
 
     /// Every column has one.
-    pub(crate) fn is_done(&self) -> bool {
-        self.told.len() == self.wanted.len()
+    pub(crate) fn is_complete(&self) -> bool {
+        self.known.len() == self.wanted.len()
     }
 
-    /// Listens to a row of one of `CATALOGS_WITH_TYPES`.
-    pub(crate) fn hear(&mut self, catalog: Oid, names: &ColumnNames, row: &RawRow<'_>) {
+    /// Takes in a row of one of `CATALOGS_WITH_TYPES`.
+    pub(crate) fn read_row(&mut self, catalog: Oid, names: &ColumnNames, row: &RawRow<'_>) {
         match catalog {
             PG_CONSTRAINT => {
-                self.hear_expressions(names, row, "conrelid", &["conbin"], "a check constraint");
+                self.read_expressions(names, row, "conrelid", &["conbin"], "a check constraint");
             }
             PG_INDEX => {
                 let columns = ["indexprs", "indpred"];
-                self.hear_expressions(
+                self.read_expressions(
                     names,
                     row,
                     "indrelid",
@@ -92,25 +92,25 @@ impl ColumnTypes {
                     "an expression of an index",
                 );
             }
-            PG_ATTRDEF => self.hear_default(names, row),
-            PG_DEPEND => self.hear_dependency(names, row),
-            PG_STATISTIC => self.hear_statistics(names, row),
+            PG_ATTRDEF => self.read_default(names, row),
+            PG_DEPEND => self.read_dependency(names, row),
+            PG_STATISTIC => self.read_statistics(names, row),
             _ => {}
         }
     }
 
-    fn tell(&mut self, column: (Oid, i64), told: ToldType) {
+    fn note(&mut self, column: (Oid, i64), known: KnownType) {
         let Ok(number) = u16::try_from(column.1) else {
             return;
         };
         let column = (column.0, number);
-        if self.wanted.contains(&column) && told.oid != 0 {
-            self.told.entry(column).or_insert(told);
+        if self.wanted.contains(&column) && known.oid != 0 {
+            self.known.entry(column).or_insert(known);
         }
     }
 
     /// Expressions over the columns of one table.
-    fn hear_expressions(
+    fn read_expressions(
         &mut self,
         names: &ColumnNames,
         row: &RawRow<'_>,
@@ -126,14 +126,14 @@ impl ColumnTypes {
                 continue;
             };
             let text = String::from_utf8_lossy(&text);
-            for (number, told) in variables(&text, by) {
-                self.tell((table, number), told);
+            for (number, known) in variables(&text, by) {
+                self.note((table, number), known);
             }
         }
     }
 
-    fn hear_default(&mut self, names: &ColumnNames, row: &RawRow<'_>) {
-        self.hear_expressions(names, row, "adrelid", &["adbin"], "a generated column");
+    fn read_default(&mut self, names: &ColumnNames, row: &RawRow<'_>) {
+        self.read_expressions(names, row, "adrelid", &["adbin"], "a generated column");
         let (Some(table), Some(number)) = (
             row.u32(names.index("adrelid")),
             row.i16(names.index("adnum")),
@@ -143,20 +143,20 @@ impl ColumnTypes {
         let text = row.unpacked(names.index("adbin"));
         let oid = text.and_then(|text| result_type(&String::from_utf8_lossy(&text)));
         let by = "its default";
-        self.tell((table, number.into()), ToldType::of(oid, by));
+        self.note((table, number.into()), KnownType::of(oid, by));
     }
 
-    fn hear_dependency(&mut self, names: &ColumnNames, row: &RawRow<'_>) {
+    fn read_dependency(&mut self, names: &ColumnNames, row: &RawRow<'_>) {
         let oid = |name: &str| row.u32(names.index(name));
         let is_of_column = oid("classid") == Some(PG_CLASS) && oid("refclassid") == Some(PG_TYPE);
         let number = oid("objsubid").filter(|_| is_of_column);
         if let (Some(table), Some(number)) = (oid("objid"), number) {
-            let told = ToldType::of(oid("refobjid"), "pg_depend");
-            self.tell((table, number.into()), told);
+            let known = KnownType::of(oid("refobjid"), "pg_depend");
+            self.note((table, number.into()), known);
         }
     }
 
-    fn hear_statistics(&mut self, names: &ColumnNames, row: &RawRow<'_>) {
+    fn read_statistics(&mut self, names: &ColumnNames, row: &RawRow<'_>) {
         let (Some(table), Some(number)) = (
             row.u32(names.index("starelid")),
             row.i16(names.index("staattnum")),
@@ -173,17 +173,17 @@ impl ColumnTypes {
                 let bytes = values.get(ELEMENT_TYPE_AT..)?.first_chunk()?;
                 Some(u32::from_le_bytes(*bytes))
             });
-            self.tell(
+            self.note(
                 (table, number.into()),
-                ToldType::of(element, "pg_statistic"),
+                KnownType::of(element, "pg_statistic"),
             );
         }
     }
 }
 
-impl ToldType {
+impl KnownType {
     fn of(oid: Option<Oid>, by: &'static str) -> Self {
-        ToldType {
+        KnownType {
             oid: oid.unwrap_or(0),
             typmod: -1,
             collation: 0,
@@ -193,19 +193,19 @@ impl ToldType {
 }
 
 /// Number and type of each column of the one table that an expression is about.
-fn variables<'t>(text: &'t str, by: &'static str) -> impl Iterator<Item = (i64, ToldType)> + 't {
+fn variables<'t>(text: &'t str, by: &'static str) -> impl Iterator<Item = (i64, KnownType)> + 't {
     text.split("{VAR ").skip(1).filter_map(move |rest| {
         let fields = rest.split('}').next()?;
         let number = |name: &str| field(fields, name)?.parse::<i64>().ok();
         let is_own = number(":varno") == Some(1) && number(":varlevelsup").unwrap_or(0) == 0;
         let oid = |name: &str| u32::try_from(number(name)?).ok();
-        let told = ToldType {
+        let known = KnownType {
             oid: oid(":vartype")?,
             typmod: i32::try_from(number(":vartypmod")?).ok()?,
             collation: oid(":varcollid").unwrap_or(0),
             by,
         };
-        is_own.then_some((number(":varattno")?, told))
+        is_own.then_some((number(":varattno")?, known))
     })
 }
 
@@ -243,7 +243,7 @@ fn count(word: &str, brackets: &[char]) -> u32 {
     count
 }
 
-/// The parents and children of each relation that some column of `tables` may be inherited from.
+/// The parents and children of each relation: a column is of the same type in all of them.
 #[derive(Default)]
 pub(crate) struct Relatives {
     parents: BTreeMap<Oid, Vec<Oid>>,
@@ -254,8 +254,8 @@ impl Relatives {
     /// The catalog that names them.
     pub(crate) const CATALOG: Oid = PG_INHERITS;
 
-    /// Listens to a row of it.
-    pub(crate) fn hear(&mut self, names: &ColumnNames, row: &RawRow<'_>) {
+    /// Takes in a row of it.
+    pub(crate) fn read_row(&mut self, names: &ColumnNames, row: &RawRow<'_>) {
         let oid = |name: &str| row.u32(names.index(name));
         if let (Some(child), Some(parent)) = (oid("inhrelid"), oid("inhparent")) {
             self.parents.entry(child).or_default().push(parent);
@@ -283,14 +283,14 @@ mod tests {
                     :vartype 1700 :vartypmod 655366 :varcollid 0 :varlevelsup 0 :location 9} {CONST \
                     :consttype 23 :constvalue 4 [ 0 0 0 0 ]})} {VAR :varno 2 :varattno 3 :vartype 16 \
                     :vartypmod -1 :varcollid 0 :varlevelsup 0})}";
-        let told: Vec<_> = variables(text, "x").collect();
-        let first = ToldType {
+        let known: Vec<_> = variables(text, "x").collect();
+        let first = KnownType {
             oid: 1700,
             typmod: 655_366,
             collation: 0,
             by: "x",
         };
-        assert_eq!(told, [(2, first)]);
+        assert_eq!(known, [(2, first)]);
     }
 
     #[test]

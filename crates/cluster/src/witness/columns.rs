@@ -17,7 +17,7 @@ use pgclinic_format::oid::{PG_ATTRIBUTE_RELID_ATTNAM_INDEX, PG_ATTRIBUTE_RELID_A
 use pgclinic_format::types::Tid;
 use pgclinic_format::{ColumnLayout, Oid};
 
-use super::column_types::ToldType;
+use super::column_types::KnownType;
 use super::entries::{NAME, SHORT, WORD, each_entry};
 use crate::catalog_encoding::CatalogEncoding;
 use crate::cluster::Cluster;
@@ -35,7 +35,7 @@ pub struct LostColumn {
     pub attnum: u16,
     /// Its name, where the index by name still has it.
     pub name: Option<String>,
-    /// Who told its type, in words, so that rows can be read all the same.
+    /// Which witness has its type, in words, so that rows can be read all the same.
     pub type_by: Option<&'static str>,
 }
 
@@ -146,13 +146,13 @@ pub(crate) fn column_of_indexes(
         let at = index.keys.iter().position(|key| *key == number)?;
         let own = relation.columns.as_ref()?.get(at)?;
         let is_same = own.type_oid != 0 && own.type_oid != CSTRING && !own.dropped;
-        is_same.then(|| (alike(own, lost), "an index"))
+        is_same.then(|| (column_like(own, lost), "an index"))
     })
 }
 
 /// A column of the type of another. Whether rows from before it was added have a value of their own
 /// stood in its row alone.
-pub(crate) fn alike(other: &Column, lost: &LostColumn) -> Column {
+pub(crate) fn column_like(other: &Column, lost: &LostColumn) -> Column {
     Column {
         attnum: lost.attnum,
         name: name_of(lost),
@@ -164,18 +164,18 @@ pub(crate) fn alike(other: &Column, lost: &LostColumn) -> Column {
     }
 }
 
-/// A column of a type that was told.
+/// A column of a type that a witness has.
 pub(crate) fn column_of_type(
     lost: &LostColumn,
-    told: &ToldType,
+    known: &KnownType,
     ty: &TypeInfo,
 ) -> (Column, &'static str) {
     let column = Column {
         attnum: lost.attnum,
         name: name_of(lost),
-        type_oid: told.oid,
-        typmod: told.typmod,
-        collation: told.collation,
+        type_oid: known.oid,
+        typmod: known.typmod,
+        collation: known.collation,
         not_null: false,
         dropped: false,
         generated: Generated::No,
@@ -188,7 +188,7 @@ pub(crate) fn column_of_type(
         missing: None,
         has_missing: true,
     };
-    (column, told.by)
+    (column, known.by)
 }
 
 /// Its name, or one made of its number.

@@ -7,9 +7,9 @@ mod entries;
 mod rebuilt;
 mod relations;
 
-pub(crate) use column_types::{CATALOGS_WITH_TYPES, ColumnTypes, Relatives, ToldType};
+pub(crate) use column_types::{CATALOGS_WITH_TYPES, ColumnTypes, KnownType, Relatives};
 pub use columns::LostColumn;
-pub(crate) use columns::{Gap, alike, column_of_indexes, column_of_type, lost_columns};
+pub(crate) use columns::{Gap, column_like, column_of_indexes, column_of_type, lost_columns};
 pub(crate) use databases::lost_databases;
 pub(crate) use entries::{entries_without_page, index_of_rows, schema_names};
 pub(crate) use rebuilt::{owner_by_toast_name, rebuilt, settle_kind};
