@@ -100,6 +100,15 @@ pub fn each_leaf(
     seen
 }
 
+/// Pages of an index that gave no entries and may have had some.
+#[derive(Clone, Copy, Default)]
+pub struct SilentPages {
+    /// Nothing of them can be read, or header or checksum denies them.
+    pub broken: u64,
+    /// All zero.
+    pub zeroed: u64,
+}
+
 /// Gives every row that an entry of the index names, of pages whose header and checksum nothing
 /// denies; `each` says whether more are wanted.
 pub fn each_row_named(
@@ -107,21 +116,28 @@ pub fn each_row_named(
     files: &ForkFiles,
     method: AccessMethod,
     each: &mut dyn FnMut(Tid) -> bool,
-) {
+) -> SilentPages {
     let pieces = Pieces::of(files, cluster.build);
+    let mut silent = SilentPages::default();
     let mut buffer = Vec::new();
+    let mut goes_on = true;
     for piece in (0..pieces.count()).filter_map(|number| pieces.get(number)) {
-        for (block, page) in pages(cluster, &piece, &mut buffer, &mut 0) {
-            if page.is_new() || !cluster.page_is_sound(page, block) {
-                continue;
+        let mut denied = 0;
+        for (block, page) in pages(cluster, &piece, &mut buffer, &mut silent.broken) {
+            if page.is_zeroed() {
+                silent.zeroed += 1;
+            } else if page.is_new() || !cluster.page_is_sound(page, block) {
+                denied += 1;
+            } else {
+                for_each_entry(method, page, |_, tid| goes_on &= each(tid));
             }
-            let mut goes_on = true;
-            for_each_entry(method, page, |_, tid| goes_on &= each(tid));
             if !goes_on {
-                return;
+                return silent;
             }
         }
+        silent.broken += denied;
     }
+    silent
 }
 
 /// The whole pages of a piece; what cannot be read is counted.

@@ -67,7 +67,7 @@ mod witness;
 
 pub use backup::{MANIFEST, MANIFEST_BYTES, ManifestState};
 pub use block_set::BlockSet;
-pub use btree_leaves::{LeafWalk, Leaves, each_leaf, each_row_named};
+pub use btree_leaves::{LeafWalk, Leaves, SilentPages, each_leaf, each_row_named};
 pub use build::Build;
 pub use catalog::{Catalog, SequenceBounds};
 pub use catalog_encoding::CatalogEncoding;

@@ -126,6 +126,16 @@ impl LossSearch<'_> {
                 &why,
             ));
         }
+        if let Witness::Partial(statement) = witness
+            && statement.is_hurt
+        {
+            let index = &statement.index;
+            let why = format!(
+                "no B-tree index has all of them, and {index} cannot be read whole, so that nobody tells which rows are missing"
+            );
+            let what = format!("rows of {name} beside its indexes");
+            return Some(not_salvaged(&what, &why));
+        }
         let Witness::Absent = witness else {
             return None;
         };

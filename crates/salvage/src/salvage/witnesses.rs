@@ -62,9 +62,10 @@ pub(super) enum Witness {
     /// There are indexes that have all rows, and none of them can be read whole; what the last of
     /// them says all the same.
     Broken(Statement),
-    /// No B-tree has all its rows; entries of another index lead to rows that are lost.
+    /// No B-tree has all its rows; entries of another index lead to rows that are lost, or it
+    /// cannot be read whole.
     Partial(Statement),
-    /// No index has all its rows, and none misses any.
+    /// No index has all its rows, and none that can be read misses any.
     Absent,
     /// It has indexes, which recovery would change: they are of an earlier moment than its pages.
     Earlier,
@@ -106,6 +107,8 @@ pub(super) struct Statement {
     damaged: u64,
     /// It is of before a recovery that changes table and index.
     pub(super) is_earlier: bool,
+    /// Entries of an index that need not have all rows may be lost themselves.
+    pub(super) is_hurt: bool,
 }
 
 /// Which blocks of a table are there, and on which of them rows may be lost.
@@ -293,16 +296,20 @@ impl Witnesses<'_> {
             Some(statement) => Witness::Broken(statement),
             None if indexes.full.is_empty() => {
                 let partial = indexes.partial.iter();
-                let claims = partial
+                let heard = partial
                     .filter(|(_, _, files)| !is_later(files))
-                    .find_map(|index| self.hear_partial(relation, index, &extent));
-                claims.map_or(Witness::Absent, Witness::Partial)
+                    .map(|index| self.hear_partial(relation, index, &extent));
+                // One that misses rows says more than one that is hurt.
+                let most = heard.max_by_key(|own| (own.missing + own.emptied, own.is_hurt));
+                let is_needed = |own: &Statement| own.missing + own.emptied > 0 || own.is_hurt;
+                let most = most.filter(is_needed);
+                most.map_or(Witness::Absent, Witness::Partial)
             }
             None => self.earlier(&files, &indexes.full, extent),
         }
     }
 
-    /// Entries of an index that lead to what is not there; nothing where none does. Pages of
+    /// Entries of an index that lead to what is not there, and whether it is whole. Pages of
     /// a GIN index that nothing leads to any more may name rows of long ago: they count only where
     /// `pg_class` counts their blocks too.
     fn hear_partial(
@@ -310,14 +317,14 @@ impl Witnesses<'_> {
         table: &Relation,
         (index, method, files): &(&Relation, AccessMethod, ForkFiles),
         extent: &Extent,
-    ) -> Option<Statement> {
+    ) -> Statement {
         let counted = u64::try_from(table.relpages).unwrap_or(0);
         let is_known = |block: BlockNo| *method != AccessMethod::Gin || u64::from(block) < counted;
         let mut statement = Statement {
             index: index.qualified_name(),
             ..Statement::default()
         };
-        each_row_named(self.cluster, files, *method, &mut |tid| {
+        let silent = each_row_named(self.cluster, files, *method, &mut |tid| {
             let is_lost = extent.is_suspect(tid.block)
                 && is_known(tid.block)
                 && self.options.selection.takes_block(tid.block.into());
@@ -326,7 +333,16 @@ impl Witnesses<'_> {
             }
             !self.progress.is_interrupted()
         });
-        (statement.missing + statement.emptied > 0).then_some(statement)
+        // No VACUUM truncates an index. A page of zeros may be one that a crash left behind, and is
+        // legal in a hash index: it counts where rows may have stood that it would name.
+        let blocks = files.bytes() / u64::from(self.cluster.build.block_size);
+        let is_short = i64::try_from(blocks).is_ok_and(|blocks| blocks < index.relpages.into());
+        let is_emptied = silent.zeroed > 0
+            && *method != AccessMethod::Hash
+            && extent.vacant.blocks().next().is_some();
+        statement.is_hurt =
+            files.segments.is_empty() || is_short || silent.broken > 0 || is_emptied;
+        statement
     }
 
     /// Indexes as they lie there, before a recovery that changes them and their table. What their

@@ -96,6 +96,7 @@ impl Ward {
         ];
         let names = names.map(str::to_owned).into_iter();
         let names = names.chain(OTHERS.map(|(table, _)| format!("loss.{table}")));
+        let names = names.chain(OTHERS.map(|(_, index)| format!("loss.{index}")));
         let path = |name: String| {
             let path = path_of(&mut session, &format!("'{name}'"));
             (name, path)
@@ -226,6 +227,7 @@ fn an_index_a_map_or_the_catalog_tells_of_lost_rows() {
     entries_of_an_index_without_a_key(&ward);
     a_table_without_an_index(&ward);
     entries_of_other_indexes(&ward);
+    hurt_indexes_without_all_rows(&ward);
     a_hurt_index_is_no_witness(&ward);
     long_values_that_are_gone(&ward);
 }
@@ -367,6 +369,28 @@ fn entries_of_other_indexes(ward: &Ward) {
             assert!(
                 lost.abs_diff(truth) * 4 <= truth,
                 "{name}: {lost} of {truth}"
+            );
+        }
+    }
+}
+
+/// Whoever could tell is hurt too, and no map is there: nobody knows whether all rows are.
+fn hurt_indexes_without_all_rows(ward: &Ward) {
+    for (name, index) in OTHERS {
+        let table_file = format!("loss.{name}");
+        let file = format!("loss.{index}");
+        let gone = OverlayPatch::Remove {
+            path: ward.file(&file),
+        };
+        for hurt in [ward.cut(&file, 1), gone] {
+            let account = run(&ward.hurt(vec![ward.zeros(&table_file, 1), hurt]));
+            assert_ne!(account.outcome, Outcome::Whole, "{name}: {account:#?}");
+            let what = format!("table {table_file} ");
+            let mut told = account.not_salvaged.iter();
+            assert!(
+                told.any(|told| told.what.contains(&what) && !told.inherent),
+                "{name}: {:#?}",
+                account.not_salvaged
             );
         }
     }
