@@ -131,7 +131,7 @@ impl LossSearch<'_> {
         {
             let index = &statement.index;
             let why = format!(
-                "no B-tree index has all of them, and {index} cannot be read whole, so that nobody tells which rows are missing"
+                "no B-tree index has all of them, and {index} cannot be read whole, so that nobody knows which rows are missing"
             );
             let what = format!("rows of {name} beside its indexes");
             return Some(not_salvaged(&what, &why));
