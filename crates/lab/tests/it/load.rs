@@ -148,9 +148,10 @@ fn a_window_that_could_not_be_connected_is_empty(place: &Place) {
     assert!(why.contains("3D000"), "{why}");
 }
 
-/// How many sessions do not end by themselves. One whose statement is only parsed counts not: it has
-/// not begun a round.
-const SLEEPING: &str = "SELECT count(*) FROM pg_stat_activity WHERE query LIKE 'SELECT pg_sleep(600)%' AND wait_event = 'PgSleep'";
+/// How many sessions do not end by themselves. One whose statement is only parsed does not count:
+/// it has not begun a round.
+const SLEEPING: &str = "SELECT count(*) FROM pg_stat_activity \
+    WHERE query LIKE 'SELECT pg_sleep(600)%' AND wait_event = 'PgSleep'";
 
 fn what_never_ends_is_cancelled(place: &Place) {
     let mut load = load("SELECT pg_sleep(600);", 2, 0);
