@@ -1,6 +1,7 @@
 //! The leaves of a btree, page by page, as its files have them; and what entries of any index name.
 
 use pgclinic_format::btree::{BtreePage, Meta};
+use pgclinic_format::hash;
 use pgclinic_format::index_entries::for_each_entry;
 use pgclinic_format::index_page::AccessMethod;
 use pgclinic_format::types::Tid;
@@ -105,7 +106,7 @@ pub fn each_leaf(
 pub struct SilentPages {
     /// Nothing of them can be read, or header or checksum denies them.
     pub broken: u64,
-    /// All zero.
+    /// All zero, apart from pages of a hash index that no split has reached.
     pub zeroed: u64,
 }
 
@@ -120,12 +121,16 @@ pub fn each_row_named(
     let pieces = Pieces::of(files, cluster.build);
     let mut silent = SilentPages::default();
     let mut buffer = Vec::new();
+    let mut hash_meta = Vec::new();
     let mut goes_on = true;
     for piece in (0..pieces.count()).filter_map(|number| pieces.get(number)) {
         let mut denied = 0;
         for (block, page) in pages(cluster, &piece, &mut buffer, &mut silent.broken) {
+            if block == META && method == AccessMethod::Hash {
+                page.bytes().clone_into(&mut hash_meta);
+            }
             if page.is_zeroed() {
-                silent.zeroed += 1;
+                silent.zeroed += u64::from(!is_laid_out_ahead(&hash_meta, block));
             } else if page.is_new() || !cluster.page_is_sound(page, block) {
                 denied += 1;
             } else {
@@ -138,6 +143,11 @@ pub fn each_row_named(
         silent.broken += denied;
     }
     silent
+}
+
+fn is_laid_out_ahead(hash_meta: &[u8], block: BlockNo) -> bool {
+    let meta = Page::parse(hash_meta).and_then(hash::Meta::parse);
+    meta.is_some_and(|meta| meta.is_laid_out_ahead(block))
 }
 
 /// The whole pages of a piece; what cannot be read is counted.

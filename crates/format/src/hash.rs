@@ -362,6 +362,12 @@ impl<'a> Meta<'a> {
         u32::try_from(total_buckets(phase).checked_add(u64::from(number))?).ok()
     }
 
+    /// The block is of a bucket that no split has reached: the server lays many out at once and
+    /// leaves their pages zeros.
+    pub fn is_laid_out_ahead(self, block: BlockNo) -> bool {
+        matches!(self.use_of(block), Use::Bucket(bucket) if bucket > self.maxbucket())
+    }
+
     /// What belongs into a block.
     pub fn use_of(self, block: BlockNo) -> Use {
         if block == 0 {
@@ -474,6 +480,10 @@ mod tests {
         assert_eq!(meta.use_of(3), Use::Overflow(0), "the first bitmap");
         assert_eq!(meta.use_of(6), Use::Bucket(2));
         assert_eq!(meta.use_of(26), Use::Beyond);
+        let ahead: Vec<_> = (0..30)
+            .filter(|block| meta.is_laid_out_ahead(*block))
+            .collect();
+        assert_eq!(ahead, [18, 19, 20, 21]);
     }
 
     #[test]

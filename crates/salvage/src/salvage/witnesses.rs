@@ -333,13 +333,11 @@ impl Witnesses<'_> {
             }
             !self.progress.is_interrupted()
         });
-        // No VACUUM truncates an index. A page of zeros may be one that a crash left behind, and is
-        // legal in a hash index: it counts where rows may have stood that it would name.
+        // No VACUUM truncates an index. A page of zeros may be one that a crash left behind: it
+        // counts where rows may have stood that it would name.
         let blocks = files.bytes() / u64::from(self.cluster.build.block_size);
         let is_short = i64::try_from(blocks).is_ok_and(|blocks| blocks < index.relpages.into());
-        let is_emptied = silent.zeroed > 0
-            && *method != AccessMethod::Hash
-            && extent.vacant.blocks().next().is_some();
+        let is_emptied = silent.zeroed > 0 && extent.vacant.blocks().next().is_some();
         statement.is_hurt =
             files.segments.is_empty() || is_short || silent.broken > 0 || is_emptied;
         statement

@@ -379,10 +379,21 @@ fn hurt_indexes_without_all_rows(ward: &Ward) {
     for (name, index) in OTHERS {
         let table_file = format!("loss.{name}");
         let file = format!("loss.{index}");
-        let gone = OverlayPatch::Remove {
+        let path = ward.file(&file);
+        let bytes = ward.source.len(&path).expect("an index");
+        let bytes = usize::try_from(bytes).expect("few bytes");
+        let zeroed_from = |offset: u64| OverlayPatch::Bytes {
             path: ward.file(&file),
+            offset,
+            bytes: vec![0; bytes - usize::try_from(offset).expect("few bytes")],
         };
-        for hurt in [ward.cut(&file, 1), gone] {
+        let hurts = [
+            ward.cut(&file, 1),
+            OverlayPatch::Remove { path },
+            zeroed_from(0),
+            zeroed_from(PAGE_BYTES),
+        ];
+        for hurt in hurts {
             let account = run(&ward.hurt(vec![ward.zeros(&table_file, 1), hurt]));
             assert_ne!(account.outcome, Outcome::Whole, "{name}: {account:#?}");
             let what = format!("table {table_file} ");
