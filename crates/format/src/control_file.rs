@@ -139,6 +139,12 @@ pub struct ControlFile {
     pub checkpoint: Checkpoint,
     /// End of recovery that must be reached before the cluster is consistent.
     pub min_recovery_point: Lsn,
+    /// `max_connections`, as the server last ran.
+    pub max_connections: u32,
+    /// `max_worker_processes`, likewise.
+    pub max_worker_processes: u32,
+    /// `max_prepared_transactions`, likewise.
+    pub max_prepared_transactions: u32,
     /// `track_commit_timestamp`, as the server last ran.
     pub track_commit_timestamp: bool,
     /// The timeline of that place.
@@ -324,6 +330,9 @@ impl Fields<'_> {
             checkpoint_lsn: Lsn(self.u64(32)),
             checkpoint: self.checkpoint(40),
             min_recovery_point: Lsn(self.u64(136)),
+            max_connections: self.u32(180),
+            max_worker_processes: self.u32(184),
+            max_prepared_transactions: self.u32(192),
             track_commit_timestamp: self.bytes.get(200).is_some_and(|byte| *byte != 0),
             min_recovery_timeline: self.u32(144),
             backup_start: Lsn(self.u64(152)),

@@ -6,11 +6,11 @@
 //! crash may begin there, one of each session and no more.
 
 use pgclinic_cluster::Cluster;
-use pgclinic_cluster::status::{StatusLimits, StatusPages, status_limits};
+use pgclinic_cluster::status::{StatusPages, status_limits};
 use pgclinic_format::StatusLog;
 use pgclinic_format::slru::xact_status;
 use pgclinic_model::Rule;
-use pgclinic_model::document::Level;
+use pgclinic_model::document::{Level, Place};
 
 use crate::check::ClusterCheck;
 use crate::findings::{Draft, Findings};
@@ -60,26 +60,33 @@ impl ClusterCheck for SlruFileZeroed {
             if page == 0 && limits.epoch == 0 {
                 before = Before::Known;
             }
-            before = look(&mut pages, page, (&limits, sessions), before, out);
+            let on_page = OnPage {
+                place: pages.place(page),
+                first: pages.first_on(page),
+                used: used_bytes(&pages, page, limits.xids.next),
+                sessions,
+            };
+            before = pages
+                .page(page)
+                .map_or(Before::Unknown, |bytes| on_page.look(bytes, before, out));
         }
     }
 }
 
-/// Transactions that can be under way at one time, by the settings, else by their defaults.
+/// Transactions that can be under way at one time, as the server last ran.
 fn sessions_at_most(cluster: &Cluster) -> u64 {
-    const SETTINGS: [(&str, u64); 3] = [
-        ("max_connections", 100),
-        ("max_prepared_transactions", 0),
-        ("max_worker_processes", 8),
+    // Whatever the file says, a sector of zeros is a loss.
+    let less_than_a_sector = (SECTOR_BYTES * PER_BYTE) as u64 - 1;
+    let Some(control) = cluster.control.trusted() else {
+        return 0;
+    };
+    let counts = [
+        control.max_connections,
+        control.max_worker_processes,
+        control.max_prepared_transactions,
     ];
-    let set = |name| cluster.setting(name).and_then(|value| value.parse().ok());
-    let counts = SETTINGS.map(|(name, default)| set(name).unwrap_or(default));
-    // Whatever the files say, a sector of zeros is a loss.
-    let sector = (SECTOR_BYTES * PER_BYTE) as u64;
-    counts
-        .into_iter()
-        .fold(0, u64::saturating_add)
-        .min(sector - 1)
+    let sum = counts.into_iter().map(u64::from).sum::<u64>();
+    sum.min(less_than_a_sector)
 }
 
 /// What stands before a sector.
@@ -93,75 +100,68 @@ enum Before {
     Unknown,
 }
 
-/// Tells of zeros on a page; the answer is what stands before the next one.
-fn look(
-    pages: &mut StatusPages<'_>,
-    page: u64,
-    (limits, sessions): (&StatusLimits, u64),
-    mut before: Before,
-    out: &mut Findings,
-) -> Before {
-    let place = pages.place(page);
-    let first_on_page = pages.first_on(page);
-    let used = if page == pages.page_of(limits.xids.next) {
-        pages.entry_of(limits.xids.next).div_ceil(PER_BYTE)
+/// Bytes of a page that hold the status of transactions that were given out.
+fn used_bytes(pages: &StatusPages<'_>, page: u64, next: u32) -> usize {
+    if page == pages.page_of(next) {
+        pages.entry_of(next).div_ceil(PER_BYTE)
     } else {
         usize::MAX
-    };
-    let Some(bytes) = pages.page(page) else {
-        return Before::Unknown;
-    };
-    let mut begin = None;
-    let used = bytes.get(..used.min(bytes.len())).unwrap_or_default();
-    for (number, sector) in used.chunks(SECTOR_BYTES).enumerate() {
-        let zeroed = sector.iter().all(|byte| *byte == 0);
-        if zeroed && begin.is_none() && before != Before::Unknown {
-            begin = Some(number * SECTOR_BYTES);
-        }
-        if !zeroed {
-            tell(
-                begin.take(),
-                number * SECTOR_BYTES,
-                &place,
-                (first_on_page, sessions),
-                out,
-            );
-        }
-        let last = sector.len() * PER_BYTE;
-        let status = last
-            .checked_sub(1)
-            .and_then(|last| xact_status(sector, last));
-        before = match status {
-            _ if begin.is_some() => Before::Zeros,
-            Some(1..) => Before::Known,
-            _ => Before::Unknown,
-        };
     }
-    tell(begin, used.len(), &place, (first_on_page, sessions), out);
-    before
 }
 
-fn tell(
-    begin: Option<usize>,
-    end: usize,
-    place: &pgclinic_model::document::Place,
-    (first_on_page, sessions): (Option<u32>, u64),
-    out: &mut Findings,
-) {
-    let (Some(begin), Some(first)) = (begin, first_on_page) else {
-        return;
-    };
-    let number = |at: usize| u64::from(first) + (at * PER_BYTE) as u64;
-    let (from, to) = (number(begin), number(end) - 1);
-    if from > 0 && to - from < sessions {
-        return;
+/// What is known of a page besides its bytes.
+struct OnPage {
+    place: Place,
+    /// The first transaction whose status stands on it.
+    first: Option<u32>,
+    used: usize,
+    /// So many transactions may have no status at the end.
+    sessions: u64,
+}
+
+impl OnPage {
+    /// Tells of zeros on it; the answer is what stands before the next one.
+    fn look(&self, bytes: &[u8], mut before: Before, out: &mut Findings) -> Before {
+        let mut begin = None;
+        let used = bytes.get(..self.used.min(bytes.len())).unwrap_or_default();
+        for (number, sector) in used.chunks(SECTOR_BYTES).enumerate() {
+            let zeroed = sector.iter().all(|byte| *byte == 0);
+            if zeroed && begin.is_none() && before != Before::Unknown {
+                begin = Some(number * SECTOR_BYTES);
+            }
+            if !zeroed {
+                self.tell(begin.take(), number * SECTOR_BYTES, out);
+            }
+            let last = sector.len() * PER_BYTE;
+            let status = last
+                .checked_sub(1)
+                .and_then(|last| xact_status(sector, last));
+            before = match status {
+                _ if begin.is_some() => Before::Zeros,
+                Some(1..) => Before::Known,
+                _ => Before::Unknown,
+            };
+        }
+        self.tell(begin, used.len(), out);
+        before
     }
-    let message = format!(
-        "the status of transactions {from} to {to} is all 0, and {begin} is where a sector begins"
-    );
-    let draft = Draft::new(&SLRU_FILE_ZEROED, message)
-        .bytes(begin, end)
-        .fact("first_transaction", from)
-        .fact("last_transaction", to);
-    out.add(draft.place(place.clone()));
+
+    fn tell(&self, begin: Option<usize>, end: usize, out: &mut Findings) {
+        let (Some(begin), Some(first)) = (begin, self.first) else {
+            return;
+        };
+        let number = |at: usize| u64::from(first) + (at * PER_BYTE) as u64;
+        let (from, to) = (number(begin), number(end) - 1);
+        if from > 0 && to - from < self.sessions {
+            return;
+        }
+        let message = format!(
+            "the status of transactions {from} to {to} is all 0, and {begin} is where a sector begins"
+        );
+        let draft = Draft::new(&SLRU_FILE_ZEROED, message)
+            .bytes(begin, end)
+            .fact("first_transaction", from)
+            .fact("last_transaction", to);
+        out.add(draft.place(self.place.clone()));
+    }
 }

@@ -261,6 +261,10 @@ fn stand_in(shape: &Shape, build: Build, found: &Found) -> ControlFile {
         checkpoint_lsn: found.at,
         checkpoint: found.checkpoint.clone(),
         min_recovery_point: Lsn(0),
+        // What initdb would set.
+        max_connections: 100,
+        max_worker_processes: 8,
+        max_prepared_transactions: 0,
         track_commit_timestamp: false,
         min_recovery_timeline: 0,
         backup_start: Lsn(0),
