@@ -162,6 +162,9 @@ fn waited(arm: &str, clients: u32, runs: &[&RunResult]) -> Option<String> {
         .max_by(|one, other| one.1.total_cmp(other.1));
     let clients = figure(f64::from(clients));
     let waited = match most {
+        Some((event, mean)) if *mean < 0.5 => {
+            format!("fewer than 1 of {clients} sessions waited for {event}")
+        }
         Some((event, mean)) => format!(
             "{} of {clients} sessions waited for {event}",
             figure(mean.round())
@@ -226,12 +229,14 @@ mod tests {
             ),
             run("15.5", "64", &[("LWLock:WALWrite", 64.0)]),
             run("15.6", "1024", &[("running", 2.0)]),
+            run("15.7", "1024", &[("Client:ClientRead", 0.2)]),
         ];
         assert_eq!(
             LockContention.remarks(&results),
             [
                 "at 1,024 clients on 15.5: 925 of 1,024 sessions waited for LWLock:ProcArray and 2 were running, on average over the looks",
                 "at 1,024 clients on 15.6: no session was seen waiting and 2 were running, on average over the looks",
+                "at 1,024 clients on 15.7: fewer than 1 of 1,024 sessions waited for Client:ClientRead and 0 were running, on average over the looks",
             ]
         );
         assert!(LockContention.remarks(&[]).is_empty());
