@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use pgclinic_format::{Fork, Oid};
 use pgclinic_model::Severity;
-use pgclinic_model::document::{Finding, Kind, Level, PlanStep, Target};
+use pgclinic_model::document::{FileKind, Finding, Level, PlanStep, Target};
 use pgclinic_model::plan::Safety;
 
 mod steps;
@@ -65,7 +65,7 @@ impl TableDamage {
         };
         let hurts_rows = |finding: &&Finding| {
             // Entries that name no row are told at the row's block, whoever is to blame.
-            holds_rows(finding) && roots.of_finding(finding).place.kind != Kind::Index
+            holds_rows(finding) && roots.of_finding(finding).place.kind != FileKind::Index
         };
         let hurt: Vec<&Finding> = damage().filter(hurts_rows).collect();
         TableDamage {
@@ -74,7 +74,7 @@ impl TableDamage {
                 .iter()
                 .filter_map(|own| own.place.database_oid)
                 .collect(),
-            status_is_lost: damage().any(|finding| finding.place.kind == Kind::Slru),
+            status_is_lost: damage().any(|finding| finding.place.kind == FileKind::Slru),
         }
     }
 
@@ -99,9 +99,9 @@ impl TableDamage {
     fn doubt(&self, finding: &Finding, examined: bool) -> Option<Doubt> {
         let place = &finding.place;
         let database = place.database_oid.unwrap_or_default();
-        let made_from_table = place.kind == Kind::Index || is_map(finding);
+        let made_from_table = place.kind == FileKind::Index || is_map(finding);
         let is_contradiction = CONTRADICTIONS.contains(&finding.rule.as_str());
-        if is_contradiction && place.kind == Kind::Index {
+        if is_contradiction && place.kind == FileKind::Index {
             match finding.facts.get("flipped").and_then(|side| side.as_str()) {
                 Some("row") => return Some(Doubt::RowIsWrong),
                 // The index alone is damaged, as far as this finding goes.
@@ -112,7 +112,7 @@ impl TableDamage {
         if self.status_is_lost {
             return Some(Doubt::StatusLost);
         }
-        if place.kind == Kind::MaterializedView {
+        if place.kind == FileKind::MaterializedView {
             return self
                 .databases
                 .contains(&database)
@@ -127,7 +127,7 @@ impl TableDamage {
                 let name = owner.map_or_else(|| place.relation_name(), |own| own.name.clone());
                 Some(Doubt::Table(name))
             }
-            _ if place.kind != Kind::Index => None,
+            _ if place.kind != FileKind::Index => None,
             _ if examined && owner.is_some_and(|own| own.is_examined) => None,
             _ => Some(Doubt::Unseen(owner.map(|own| own.name.clone()))),
         }
@@ -181,7 +181,7 @@ fn holds_rows(finding: &Finding) -> bool {
     let place = &finding.place;
     let kind = matches!(
         place.kind,
-        Kind::Table | Kind::Toast | Kind::MaterializedView | Kind::Unknown
+        FileKind::Table | FileKind::Toast | FileKind::MaterializedView | FileKind::Unknown
     );
     kind && !is_map(finding)
 }
@@ -204,7 +204,7 @@ fn table_of(finding: &Finding) -> Option<(Oid, Oid)> {
     let place = &finding.place;
     let own = match (&finding.links.owner, place.kind) {
         (Some(owner), _) => owner.oid,
-        (None, Kind::Index) => return None,
+        (None, FileKind::Index) => return None,
         (None, _) => place.relation_oid?,
     };
     Some((place.database_oid.unwrap_or_default(), own))

@@ -5,7 +5,7 @@ use pgclinic_cluster::wal::{ReplayEffect, Stop};
 use pgclinic_format::page::HEADER_BYTES;
 use pgclinic_format::{Fork, LpFlags, Page};
 use pgclinic_model::Severity;
-use pgclinic_model::document::{Kind, Remedy};
+use pgclinic_model::document::{FileKind, Remedy};
 use pgclinic_model::plan::Safety;
 
 use crate::check::{Checksum, PageCx};
@@ -154,22 +154,22 @@ pub(crate) fn complete_file(draft: &mut Draft) {
         return;
     }
     let Some(place) = &draft.place else { return };
-    if place.kind == Kind::Index {
+    if place.kind == FileKind::Index {
         // The table has them all.
         draft.rows = draft.rows.or(Some(0));
     }
     let (path, name) = (&place.path, place.relation_name());
     let more = match place.kind {
-        Kind::ControlFile => vec![
+        FileKind::ControlFile => vec![
             remedy("restore-file-from-copy", Safety::ShowOnly, format!("copy the cluster first; then take {path} from a backup or standby of this cluster and replay WAL from there")),
             remedy("reset-wal", Safety::ShowOnly, "as a last resort, on a copy only: pg_resetwal -f -n shows what it would guess; dump and reload what comes up".into()),
         ],
-        Kind::RelationMap => {
+        FileKind::RelationMap => {
             vec![remedy("restore-file-from-copy", Safety::ShowOnly, format!("copy the cluster first; then take {path} from a backup or standby, made after the last VACUUM FULL or REINDEX of a system catalog"))]
         }
-        Kind::Index => vec![remedy("reindex", Safety::Exact, format!("REINDEX INDEX {name};"))],
-        Kind::MaterializedView => vec![remedy("refresh", Safety::Exact, format!("REFRESH MATERIALIZED VIEW {name};"))],
-        Kind::Sequence => vec![
+        FileKind::Index => vec![remedy("reindex", Safety::Exact, format!("REINDEX INDEX {name};"))],
+        FileKind::MaterializedView => vec![remedy("refresh", Safety::Exact, format!("REFRESH MATERIALIZED VIEW {name};"))],
+        FileKind::Sequence => vec![
             remedy("restore-file-from-copy", Safety::ShowOnly, format!("copy the cluster first; then take {path} from a backup or standby")),
             remedy("recreate-sequence", Safety::Lossy, format!("DROP and CREATE SEQUENCE {name} with its old options, then setval() from the largest value in use")),
         ],
@@ -206,8 +206,11 @@ fn refusal(page: Page<'_>, cx: &PageCx<'_>) -> Option<String> {
 /// Rows with line pointers on a heap page; unknown when the header cannot be trusted.
 fn rows_on(page: Page<'_>, cx: &PageCx<'_>) -> Option<u64> {
     match (cx.fork.kind, cx.fork.fork()) {
-        (Kind::Table | Kind::Toast | Kind::MaterializedView | Kind::Sequence, Fork::Main) => {}
-        (Kind::Unknown, _) => return None,
+        (
+            FileKind::Table | FileKind::Toast | FileKind::MaterializedView | FileKind::Sequence,
+            Fork::Main,
+        ) => {}
+        (FileKind::Unknown, _) => return None,
         _ => return Some(0),
     }
     if usize::from(page.pd_lower()) > page.len() || page.is_new() {
@@ -246,18 +249,18 @@ fn remedies(cx: &PageCx<'_>) -> Vec<Remedy> {
                 ),
             )]
         }
-        (Kind::Index, _) if relation.schema == "pg_catalog" => {
+        (FileKind::Index, _) if relation.schema == "pg_catalog" => {
             let words = format!(
                 "REINDEX INDEX {name}; -- in single-user mode with ignore_system_indexes if the server cannot start"
             );
             vec![remedy("reindex", Safety::Exact, words)]
         }
-        (Kind::Index, _) => vec![remedy(
+        (FileKind::Index, _) => vec![remedy(
             "reindex",
             Safety::Exact,
             format!("REINDEX INDEX CONCURRENTLY {name};"),
         )],
-        (Kind::Sequence, _) => {
+        (FileKind::Sequence, _) => {
             let words = format!(
                 "DROP and CREATE SEQUENCE {name} with its old options, then SELECT setval('{}', …) from the largest value in use",
                 name.replace('\'', "''")
@@ -267,7 +270,7 @@ fn remedies(cx: &PageCx<'_>) -> Vec<Remedy> {
                 remedy("recreate-sequence", Safety::Lossy, words),
             ]
         }
-        (Kind::MaterializedView, _) => {
+        (FileKind::MaterializedView, _) => {
             vec![remedy(
                 "refresh",
                 Safety::Exact,

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use pgclinic_cluster::{ForkContext, ForkFiles};
 use pgclinic_format::{BlockNo, Fork, Xid};
 use pgclinic_model::document::{
-    AtRisk, AttributePlace, Cause, CauseLinks, Finding, Kind, NotChecked, Origin, Owner, Place,
+    AtRisk, AttributePlace, Cause, CauseLinks, FileKind, Finding, NotChecked, Origin, Owner, Place,
     Remedy,
 };
 use pgclinic_model::plan::Safety;
@@ -187,7 +187,7 @@ type RuleInFile = (&'static str, Option<u32>);
 
 /// How many drafts there were, and one of those that are only counted.
 #[derive(Default, Debug)]
-struct Told {
+struct DraftCount {
     count: u64,
     surplus: Option<Draft>,
 }
@@ -197,7 +197,7 @@ struct Told {
 pub struct Findings {
     pub(crate) drafts: Vec<Draft>,
     pub(crate) not_checked: Vec<NotChecked>,
-    told: Option<BTreeMap<RuleInFile, Told>>,
+    told: Option<BTreeMap<RuleInFile, DraftCount>>,
     kept: BTreeMap<(String, String), Kept>,
 }
 
@@ -386,7 +386,7 @@ impl Draft {
         place.attribute = self.attribute.or(place.attribute);
         place.bytes = self.bytes.or(place.bytes);
         let whole_table = self.severity == Severity::Damage
-            && place.kind == Kind::Table
+            && place.kind == FileKind::Table
             && self.server_says.as_deref().is_some_and(stops_a_scan);
         Finding {
             id: finding_id(system_identifier, self.rule.name, &place),

@@ -7,7 +7,7 @@ use pgclinic_cluster::wal::ReplayEffect;
 use pgclinic_cluster::{Catalog, Cluster, Comparison, fork_place};
 use pgclinic_format::index_page::AccessMethod;
 use pgclinic_format::{BlockNo, Oid};
-use pgclinic_model::document::{Kind, Level, NotChecked, Place};
+use pgclinic_model::document::{FileKind, Level, NotChecked, Place};
 use pgclinic_model::{Progress, Rule};
 use pgclinic_scan::PageReader;
 use pgclinic_source::Source;
@@ -210,8 +210,8 @@ pub fn draft_at(
 pub(crate) fn place_in(fork: &ForkCx<'_>, block: Option<BlockNo>) -> Place {
     let per_segment = fork.build.segment_blocks().max(1);
     let segment = u32::try_from(u64::from(block.unwrap_or(0)) / per_segment).unwrap_or(u32::MAX);
-    let kind = if fork.kind == Kind::Unknown {
-        Kind::Unknown
+    let kind = if fork.kind == FileKind::Unknown {
+        FileKind::Unknown
     } else {
         fork.kind
     };

@@ -5,7 +5,7 @@ use pgclinic_cluster::{
 };
 use pgclinic_format::index_page::AccessMethod;
 use pgclinic_format::{ColumnLayout, Fork, Layout, Lsn, MultiXactId, Page, Xid};
-use pgclinic_model::document::{Kind, Level};
+use pgclinic_model::document::{FileKind, Level};
 
 use crate::check::{Checksum, ForkCx, Limits, PageCheck, PageCx};
 use crate::findings::Findings;
@@ -17,7 +17,7 @@ pub(crate) const TOAST_OID: u32 = 16390;
 pub(crate) struct Trial {
     pub(crate) relation: Relation,
     pub(crate) columns: Option<Vec<ColumnLayout>>,
-    pub(crate) kind: Kind,
+    pub(crate) kind: FileKind,
     pub(crate) method: AccessMethod,
     pub(crate) limits: Option<Limits>,
     pub(crate) major: u16,
@@ -31,7 +31,7 @@ impl Trial {
         Trial {
             relation: relation(),
             columns: None,
-            kind: Kind::Table,
+            kind: FileKind::Table,
             method: AccessMethod::Heap,
             limits: Some(Limits {
                 next_xid: Xid(1000),
@@ -63,7 +63,7 @@ impl Trial {
         trial.relation.kind = RelKind::Toast;
         trial.relation.name = "pg_toast_16384".into();
         trial.relation.toast = 0;
-        trial.kind = Kind::Toast;
+        trial.kind = FileKind::Toast;
         trial
     }
 
@@ -71,7 +71,7 @@ impl Trial {
     pub(crate) fn index(method: AccessMethod) -> Self {
         let mut trial = Trial::table();
         trial.relation.kind = RelKind::Index;
-        trial.kind = Kind::Index;
+        trial.kind = FileKind::Index;
         trial.method = method;
         trial
     }
@@ -80,7 +80,7 @@ impl Trial {
     pub(crate) fn sequence() -> Self {
         let mut trial = Trial::index(AccessMethod::Sequence);
         trial.relation.kind = RelKind::Sequence;
-        trial.kind = Kind::Sequence;
+        trial.kind = FileKind::Sequence;
         trial
     }
 

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use pgclinic_check::{AskedPage, ServerSays};
 use pgclinic_cluster::Cluster;
-use pgclinic_servers::{ConnectOptions, Session, SqlError, Target};
+use pgclinic_servers::{ConnectOptions, ConnectionTarget, Session, SqlError};
 
 use crate::exit::Failure;
 
@@ -23,7 +23,7 @@ const CHECKPOINT: Duration = Duration::from_secs(600);
 
 /// A running server with a session in each database that was asked for pages.
 pub(crate) struct AskedServer {
-    target: Target,
+    target: ConnectionTarget,
     may_checkpoint: bool,
     /// By database; nothing where the server does not let us in.
     sessions: Mutex<BTreeMap<String, Option<Session>>>,
@@ -31,7 +31,7 @@ pub(crate) struct AskedServer {
 
 impl AskedServer {
     /// Connects, and makes sure that it is the server of this cluster.
-    pub(crate) fn open(target: Target, cluster: &Cluster) -> Result<Self, Failure> {
+    pub(crate) fn open(target: ConnectionTarget, cluster: &Cluster) -> Result<Self, Failure> {
         let name = target.to_string();
         let failure = |error: SqlError| Failure::new(format!("{name}: {error}"));
         let mut session = session(&target, &target.database).map_err(failure)?;
@@ -91,8 +91,8 @@ impl AskedServer {
     }
 }
 
-fn session(target: &Target, database: &str) -> Result<Session, SqlError> {
-    let target = Target {
+fn session(target: &ConnectionTarget, database: &str) -> Result<Session, SqlError> {
+    let target = ConnectionTarget {
         database: database.to_owned(),
         ..target.clone()
     };

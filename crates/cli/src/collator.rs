@@ -23,7 +23,7 @@ struct Inner {
     /// By encoding; nothing for one that this server cannot have.
     sessions: HashMap<i32, Option<Session>>,
     /// Name and version here, by encoding and collation; nothing for one that is not to be had.
-    known: HashMap<(i32, Key), Option<Known>>,
+    known: HashMap<(i32, Key), Option<KnownCollation>>,
     server: Server,
     _scratch: Scratch,
 }
@@ -36,7 +36,7 @@ struct Key {
 }
 
 #[derive(Clone)]
-struct Known {
+struct KnownCollation {
     name: String,
     version: Option<String>,
 }
@@ -114,7 +114,7 @@ impl Inner {
     }
 
     /// The collation, made here if it can be had.
-    fn known(&mut self, encoding: i32, collation: &Collation) -> Option<Known> {
+    fn known(&mut self, encoding: i32, collation: &Collation) -> Option<KnownCollation> {
         let key = Key {
             is_icu: collation.provider == CollationProvider::Icu,
             locale: collation.locale.clone()?,
@@ -156,7 +156,7 @@ impl Inner {
     }
 }
 
-fn make(session: &mut Session, name: String, key: &Key) -> Option<Known> {
+fn make(session: &mut Session, name: String, key: &Key) -> Option<KnownCollation> {
     let provider = if key.is_icu { "icu" } else { "libc" };
     let locale = key.locale.replace('\'', "''");
     let deterministic = key.deterministic;
@@ -167,7 +167,7 @@ fn make(session: &mut Session, name: String, key: &Key) -> Option<Known> {
     session.execute(&create).ok()?;
     let version = format!("SELECT pg_collation_actual_version('{name}'::regcollation)");
     let version = session.query_value(&version).ok()?;
-    Some(Known { name, version })
+    Some(KnownCollation { name, version })
 }
 
 /// One row a pair, in their order. The texts are checked as the database's encoding asks.

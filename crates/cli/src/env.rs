@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use pgclinic_servers::{Passwords, Target};
+use pgclinic_servers::{ConnectionTarget, Passwords};
 
 use crate::exit::{Exit, Failure};
 
@@ -48,13 +48,13 @@ impl Env<'_> {
     }
 
     /// The server of a URL, with its password.
-    pub(crate) fn server(&mut self, url: &str) -> Result<Target, Failure> {
-        let target = Target::from_url(url).map_err(Failure::new)?;
+    pub(crate) fn server(&mut self, url: &str) -> Result<ConnectionTarget, Failure> {
+        let target = ConnectionTarget::from_url(url).map_err(Failure::new)?;
         Ok(self.with_password(target))
     }
 
     /// The server with its password, where there is one.
-    pub(crate) fn with_password(&mut self, mut target: Target) -> Target {
+    pub(crate) fn with_password(&mut self, mut target: ConnectionTarget) -> ConnectionTarget {
         if let Some(warning) = self.passwords.give(&mut target) {
             self.say(&warning);
         }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use pgclinic_salvage::ServerSource;
-use pgclinic_servers::{ConnectOptions, Session, SqlError, Target};
+use pgclinic_servers::{ConnectOptions, ConnectionTarget, Session, SqlError};
 use pgclinic_source::Source;
 
 use crate::exit::Failure;
@@ -13,7 +13,7 @@ use crate::exit::Failure;
 const SILENCE: Duration = Duration::from_secs(120);
 
 /// Connects to the server and makes sure that it lets its files be read.
-pub(crate) fn source(server: &Target) -> Result<Arc<dyn Source>, Failure> {
+pub(crate) fn source(server: &ConnectionTarget) -> Result<Arc<dyn Source>, Failure> {
     let connect = ConnectOptions {
         wall_limit: SILENCE,
         settings: vec![("default_transaction_read_only".into(), "on".into())],

@@ -16,8 +16,8 @@ use pgclinic_format::control_file::State;
 use pgclinic_format::index_page::AccessMethod;
 use pgclinic_format::{ControlFile, Fork, Page};
 use pgclinic_model::Level;
-use pgclinic_model::document::{Kind, Target};
-use pgclinic_servers::Target as Named;
+use pgclinic_model::document::{FileKind, Target};
+use pgclinic_servers::ConnectionTarget as Named;
 use pgclinic_source::{
     Clock, DataDirectory, EntryKind, Limit, Pace, SingleFile, Source, TarBackup, tar,
 };
@@ -593,12 +593,12 @@ impl BareFile {
         ForkCx::alone(base, level)
     }
 
-    fn kind(&self) -> Kind {
+    fn kind(&self) -> FileKind {
         match self.method {
-            Some(AccessMethod::Heap) => Kind::Table,
-            Some(AccessMethod::Sequence) => Kind::Sequence,
-            Some(_) => Kind::Index,
-            None => Kind::Unknown,
+            Some(AccessMethod::Heap) => FileKind::Table,
+            Some(AccessMethod::Sequence) => FileKind::Sequence,
+            Some(_) => FileKind::Index,
+            None => FileKind::Unknown,
         }
     }
 

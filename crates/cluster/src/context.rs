@@ -3,7 +3,7 @@
 use pgclinic_format::index_page::AccessMethod;
 use pgclinic_format::wal::FileNumber;
 use pgclinic_format::{ColumnLayout, Fork, Layout};
-use pgclinic_model::document::Kind;
+use pgclinic_model::document::FileKind;
 use pgclinic_source::Source;
 
 use crate::build::Build;
@@ -43,7 +43,7 @@ pub struct ForkContext<'a> {
     /// Name of the database.
     pub database: Option<&'a str>,
     /// Kind of relation.
-    pub kind: Kind,
+    pub kind: FileKind,
     /// How its pages are laid out; nothing when unknown.
     pub method: Option<AccessMethod>,
     /// The walk over its rows.
@@ -88,7 +88,7 @@ impl<'a> ForkContext<'a> {
             relation: None,
             toast_of: None,
             database: None,
-            kind: Kind::Unknown,
+            kind: FileKind::Unknown,
             method: None,
             columns: None,
             blocks: 0,

@@ -1,18 +1,18 @@
 //! Names of places, made from catalogs and files.
 
-use pgclinic_model::document::{Kind, Place};
+use pgclinic_model::document::{FileKind, Place};
 
 use crate::{ForkFiles, RelKind, Relation};
 
 /// The kind of a relation, for people and JSON.
-pub fn kind_of(relation: Option<&Relation>) -> Kind {
+pub fn kind_of(relation: Option<&Relation>) -> FileKind {
     match relation.map(|relation| relation.kind) {
-        Some(RelKind::Table) => Kind::Table,
-        Some(RelKind::Index) => Kind::Index,
-        Some(RelKind::Toast) => Kind::Toast,
-        Some(RelKind::Sequence) => Kind::Sequence,
-        Some(RelKind::MaterializedView) => Kind::MaterializedView,
-        Some(RelKind::WithoutStorage | RelKind::Unknown(_)) | None => Kind::Unknown,
+        Some(RelKind::Table) => FileKind::Table,
+        Some(RelKind::Index) => FileKind::Index,
+        Some(RelKind::Toast) => FileKind::Toast,
+        Some(RelKind::Sequence) => FileKind::Sequence,
+        Some(RelKind::MaterializedView) => FileKind::MaterializedView,
+        Some(RelKind::WithoutStorage | RelKind::Unknown(_)) | None => FileKind::Unknown,
     }
 }
 
@@ -38,7 +38,7 @@ pub fn fork_place(
 }
 
 /// The place of a file that belongs to no relation.
-pub fn file_place(path: impl Into<String>, kind: Kind) -> Place {
+pub fn file_place(path: impl Into<String>, kind: FileKind) -> Place {
     Place {
         path: path.into(),
         kind,

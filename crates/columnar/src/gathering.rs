@@ -18,11 +18,11 @@ use arrow_buffer::{
 use arrow_schema::ArrowError;
 
 use crate::cells;
-use crate::kind::{Kind, UTC};
+use crate::kind::{ColumnKind, UTC};
 
 /// Values that are gathered.
 pub(crate) struct Gathering {
-    kind: Kind,
+    kind: ColumnKind,
     rows: usize,
     present: BooleanBufferBuilder,
     /// Bytes of values; of a list nothing, of booleans one byte each.
@@ -34,9 +34,9 @@ pub(crate) struct Gathering {
 }
 
 impl Gathering {
-    pub(crate) fn new(kind: &Kind) -> Self {
+    pub(crate) fn new(kind: &ColumnKind) -> Self {
         let elements = match kind {
-            Kind::List(element) => Some(Box::new(Gathering::new(element))),
+            ColumnKind::List(element) => Some(Box::new(Gathering::new(element))),
             _ => None,
         };
         Gathering {
@@ -114,31 +114,33 @@ impl Gathering {
         let ends = std::mem::replace(&mut self.ends, vec![0]);
         let ends = OffsetBuffer::new(ScalarBuffer::from(ends));
         Ok(match &self.kind {
-            Kind::Boolean => {
+            ColumnKind::Boolean => {
                 let values = bytes.iter().map(|byte| *byte != 0).collect();
                 Arc::new(BooleanArray::new(values, nulls))
             }
-            Kind::Int16 => Arc::new(fixed::<Int16Type>(bytes, rows, nulls)),
-            Kind::Int32 => Arc::new(fixed::<Int32Type>(bytes, rows, nulls)),
-            Kind::Int64 => Arc::new(fixed::<Int64Type>(bytes, rows, nulls)),
-            Kind::UInt32 => Arc::new(fixed::<UInt32Type>(bytes, rows, nulls)),
-            Kind::Float32 => Arc::new(fixed::<Float32Type>(bytes, rows, nulls)),
-            Kind::Float64 => Arc::new(fixed::<Float64Type>(bytes, rows, nulls)),
-            Kind::Date => Arc::new(fixed::<Date32Type>(bytes, rows, nulls)),
-            Kind::Time => Arc::new(fixed::<Time64MicrosecondType>(bytes, rows, nulls)),
-            Kind::Timestamp => Arc::new(fixed::<TimestampMicrosecondType>(bytes, rows, nulls)),
-            Kind::TimestampUtc => {
+            ColumnKind::Int16 => Arc::new(fixed::<Int16Type>(bytes, rows, nulls)),
+            ColumnKind::Int32 => Arc::new(fixed::<Int32Type>(bytes, rows, nulls)),
+            ColumnKind::Int64 => Arc::new(fixed::<Int64Type>(bytes, rows, nulls)),
+            ColumnKind::UInt32 => Arc::new(fixed::<UInt32Type>(bytes, rows, nulls)),
+            ColumnKind::Float32 => Arc::new(fixed::<Float32Type>(bytes, rows, nulls)),
+            ColumnKind::Float64 => Arc::new(fixed::<Float64Type>(bytes, rows, nulls)),
+            ColumnKind::Date => Arc::new(fixed::<Date32Type>(bytes, rows, nulls)),
+            ColumnKind::Time => Arc::new(fixed::<Time64MicrosecondType>(bytes, rows, nulls)),
+            ColumnKind::Timestamp => {
+                Arc::new(fixed::<TimestampMicrosecondType>(bytes, rows, nulls))
+            }
+            ColumnKind::TimestampUtc => {
                 let values = fixed::<TimestampMicrosecondType>(bytes, rows, nulls);
                 Arc::new(values.with_timezone(UTC))
             }
-            Kind::Decimal { precision, scale } => {
+            ColumnKind::Decimal { precision, scale } => {
                 let values = fixed::<Decimal128Type>(bytes, rows, nulls);
                 Arc::new(values.with_precision_and_scale(*precision, scale.cast_signed())?)
             }
-            Kind::Uuid => Arc::new(FixedSizeBinaryArray::try_new(16, bytes, nulls)?),
-            Kind::Text => Arc::new(StringArray::try_new(ends, bytes, nulls)?),
-            Kind::Binary => Arc::new(BinaryArray::try_new(ends, bytes, nulls)?),
-            Kind::List(element) => {
+            ColumnKind::Uuid => Arc::new(FixedSizeBinaryArray::try_new(16, bytes, nulls)?),
+            ColumnKind::Text => Arc::new(StringArray::try_new(ends, bytes, nulls)?),
+            ColumnKind::Binary => Arc::new(BinaryArray::try_new(ends, bytes, nulls)?),
+            ColumnKind::List(element) => {
                 let values = match &mut self.elements {
                     Some(elements) => elements.finish()?,
                     None => Gathering::new(element).finish()?,
@@ -158,6 +160,6 @@ fn fixed<T: ArrowPrimitiveType>(
     PrimitiveArray::new(ScalarBuffer::new(bytes, 0, rows), nulls)
 }
 
-fn wrong(kind: &Kind, length: usize) -> ArrowError {
+fn wrong(kind: &ColumnKind, length: usize) -> ArrowError {
     ArrowError::InvalidArgumentError(format!("{length} bytes are no value of {kind:?}"))
 }

@@ -7,7 +7,7 @@ use arrow_schema::{DataType, TimeUnit};
 
 /// The kind of a column's values, with the bytes that a cell of it has.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Kind {
+pub enum ColumnKind {
     /// One byte, 0 or 1.
     Boolean,
     /// 2 bytes.
@@ -44,44 +44,50 @@ pub enum Kind {
     /// 16 bytes in the order in which they are written.
     Uuid,
     /// Cells of this kind.
-    List(Box<Kind>),
+    List(Box<ColumnKind>),
 }
 
-impl Kind {
+impl ColumnKind {
     /// The bytes of a value; nothing where they differ from value to value.
     pub fn width(&self) -> Option<usize> {
         match self {
-            Kind::Boolean => Some(1),
-            Kind::Int16 => Some(2),
-            Kind::Int32 | Kind::UInt32 | Kind::Float32 | Kind::Date => Some(4),
-            Kind::Int64 | Kind::Float64 | Kind::Timestamp | Kind::TimestampUtc | Kind::Time => {
-                Some(8)
+            ColumnKind::Boolean => Some(1),
+            ColumnKind::Int16 => Some(2),
+            ColumnKind::Int32 | ColumnKind::UInt32 | ColumnKind::Float32 | ColumnKind::Date => {
+                Some(4)
             }
-            Kind::Decimal { .. } | Kind::Uuid => Some(16),
-            Kind::Text | Kind::Binary | Kind::List(_) => None,
+            ColumnKind::Int64
+            | ColumnKind::Float64
+            | ColumnKind::Timestamp
+            | ColumnKind::TimestampUtc
+            | ColumnKind::Time => Some(8),
+            ColumnKind::Decimal { .. } | ColumnKind::Uuid => Some(16),
+            ColumnKind::Text | ColumnKind::Binary | ColumnKind::List(_) => None,
         }
     }
 
     pub(crate) fn data_type(&self) -> DataType {
         match self {
-            Kind::Boolean => DataType::Boolean,
-            Kind::Int16 => DataType::Int16,
-            Kind::Int32 => DataType::Int32,
-            Kind::Int64 => DataType::Int64,
-            Kind::UInt32 => DataType::UInt32,
-            Kind::Float32 => DataType::Float32,
-            Kind::Float64 => DataType::Float64,
-            Kind::Decimal { precision, scale } => {
+            ColumnKind::Boolean => DataType::Boolean,
+            ColumnKind::Int16 => DataType::Int16,
+            ColumnKind::Int32 => DataType::Int32,
+            ColumnKind::Int64 => DataType::Int64,
+            ColumnKind::UInt32 => DataType::UInt32,
+            ColumnKind::Float32 => DataType::Float32,
+            ColumnKind::Float64 => DataType::Float64,
+            ColumnKind::Decimal { precision, scale } => {
                 DataType::Decimal128(*precision, scale.cast_signed())
             }
-            Kind::Text => DataType::Utf8,
-            Kind::Binary => DataType::Binary,
-            Kind::Date => DataType::Date32,
-            Kind::Timestamp => DataType::Timestamp(TimeUnit::Microsecond, None),
-            Kind::TimestampUtc => DataType::Timestamp(TimeUnit::Microsecond, Some(UTC.into())),
-            Kind::Time => DataType::Time64(TimeUnit::Microsecond),
-            Kind::Uuid => DataType::FixedSizeBinary(16),
-            Kind::List(element) => DataType::List(Arc::new(element.field("element"))),
+            ColumnKind::Text => DataType::Utf8,
+            ColumnKind::Binary => DataType::Binary,
+            ColumnKind::Date => DataType::Date32,
+            ColumnKind::Timestamp => DataType::Timestamp(TimeUnit::Microsecond, None),
+            ColumnKind::TimestampUtc => {
+                DataType::Timestamp(TimeUnit::Microsecond, Some(UTC.into()))
+            }
+            ColumnKind::Time => DataType::Time64(TimeUnit::Microsecond),
+            ColumnKind::Uuid => DataType::FixedSizeBinary(16),
+            ColumnKind::List(element) => DataType::List(Arc::new(element.field("element"))),
         }
     }
 
@@ -89,7 +95,7 @@ impl Kind {
     pub(crate) fn field(&self, name: &str) -> arrow_schema::Field {
         let field = arrow_schema::Field::new(name, self.data_type(), true);
         match self {
-            Kind::Uuid => field.with_extension_type(Uuid),
+            ColumnKind::Uuid => field.with_extension_type(Uuid),
             _ => field,
         }
     }
@@ -104,5 +110,5 @@ pub struct Field {
     /// Its name.
     pub name: String,
     /// What it holds.
-    pub kind: Kind,
+    pub kind: ColumnKind,
 }

@@ -10,5 +10,5 @@ mod gathering;
 mod kind;
 mod packer;
 
-pub use kind::{Field, Kind};
+pub use kind::{ColumnKind, Field};
 pub use packer::{ColumnarError, Layout, Packer, PackerPlan};

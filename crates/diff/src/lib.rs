@@ -2,13 +2,13 @@
 //! which is older, and whether its WAL explains it.
 #![forbid(unsafe_code)]
 
-mod again;
 mod clones;
-mod judge;
 mod mask;
+mod page_comparison;
 mod pairs;
 mod pass;
 mod position;
+mod recheck;
 mod relation_maps;
 mod standing;
 mod status;
@@ -18,7 +18,7 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::num::NonZeroUsize;
 
-use judge::{Side, on_its_timeline, sides};
+use page_comparison::{Side, on_its_timeline, sides};
 use pgclinic_cluster::{Cluster, selected, target_of};
 use pgclinic_model::document::{
     Copy, DIFF_SCHEMA, DiffCoverage, DiffDocument, DiffVerdict, Difference, NotChecked, Soundness,
@@ -97,7 +97,7 @@ pub fn diff_clusters(
     server: &dyn LiveServer,
 ) -> Result<DiffDocument, NoCopies> {
     must_be_copies(a, b)?;
-    let [now_a, now_b] = [a, b].map(|copy| again::newer(copy, server));
+    let [now_a, now_b] = [a, b].map(|copy| recheck::newer(copy, server));
     let a = now_a.as_ref().map_or(a, FreshView::cluster);
     let b = now_b.as_ref().map_or(b, FreshView::cluster);
     let sides = sides(a, b);

@@ -7,7 +7,7 @@ use pgclinic_format::{Fork, Oid};
 use pgclinic_model::document::{DiffCoverage, NotChecked};
 
 use crate::DiffOptions;
-use crate::judge::Side;
+use crate::page_comparison::Side;
 
 /// Folders of one copy that cannot be listed: what the other copy has below them, this one may have
 /// too.

@@ -16,9 +16,9 @@ use pgclinic_scan::{
 };
 
 use crate::DiffOptions;
-use crate::again::{self, Again, Suspect};
-use crate::judge::{Judge, Side};
+use crate::page_comparison::{PageComparison, Side};
 use crate::pairs::{Names, Pair, pairs};
+use crate::recheck::{self, Recheck, Suspect};
 use pgclinic_scan::live::LiveServer;
 
 /// Blocks of one fork that are told; the rest is counted.
@@ -26,7 +26,7 @@ const BLOCKS_MAX: usize = 1000;
 
 /// What was seen of one pair.
 #[derive(Default)]
-struct Seen {
+struct PairDifferences {
     /// Blocks that may be on their way, with how many each stands for.
     suspects: BTreeMap<BlockNo, u64>,
     counts: BTreeMap<Difference, u64>,
@@ -87,7 +87,7 @@ struct Pass<'a> {
 #[derive(Default)]
 struct Merged {
     coverage: DiffCoverage,
-    pairs: BTreeMap<usize, Seen>,
+    pairs: BTreeMap<usize, PairDifferences>,
 }
 
 /// The pass over the pairs whose files are read from this copy by the scan, and from the other one
@@ -101,7 +101,7 @@ struct OwnCopy<'p, 'a> {
 struct DiffShare {
     number: usize,
     coverage: DiffCoverage,
-    seen: Seen,
+    seen: PairDifferences,
 }
 
 impl Consumer for OwnCopy<'_, '_> {
@@ -117,7 +117,7 @@ impl Consumer for OwnCopy<'_, '_> {
         DiffShare {
             number: fork.number,
             coverage: DiffCoverage::default(),
-            seen: Seen::default(),
+            seen: PairDifferences::default(),
         }
     }
 
@@ -177,7 +177,7 @@ impl OwnCopy<'_, '_> {
             Copy::A => (own, other),
             Copy::B => (other, own),
         };
-        let judge = pass.judge(pair);
+        let comparison = pass.comparison(pair);
         for (at, block) in blocks.enumerate() {
             let Ok(block) = BlockNo::try_from(block) else {
                 return;
@@ -185,7 +185,7 @@ impl OwnCopy<'_, '_> {
             cursor.at(block);
             let page = at * block_size..(at + 1) * block_size;
             let pages = (in_a.get(page.clone()), in_b.get(page));
-            pass.block(pair, &judge, block, pages, share);
+            pass.block(pair, &comparison, block, pages, share);
         }
     }
 }
@@ -215,8 +215,8 @@ impl<'a> Pass<'a> {
         }
     }
 
-    /// All blocks that one of the copies has; a file that only one copy has is judged by its first
-    /// block.
+    /// All blocks that one of the copies has; a file that only one copy has is compared by its
+    /// first block.
     fn task<'s>(&self, number: usize, pair: &Pair, files: &'s ForkFiles) -> ForkTask<'s> {
         let (in_a, in_b) = (
             blocks_of(pair.a.as_ref(), self.build),
@@ -239,7 +239,7 @@ impl<'a> Pass<'a> {
     fn block(
         &self,
         pair: &Pair,
-        judge: &Judge<'_>,
+        comparison: &PageComparison<'_>,
         block: BlockNo,
         pages: (Option<&[u8]>, Option<&[u8]>),
         share: &mut DiffShare,
@@ -254,13 +254,13 @@ impl<'a> Pass<'a> {
                     share.coverage.blocks_equal += 1;
                     return;
                 }
-                judge.differing(in_a, in_b, block)
+                comparison.differing(in_a, in_b, block)
             }
             (Some(there), None) if is_beyond(pair.b.as_ref(), self.build, block) => {
-                judge.missing(there, Copy::B, block)
+                comparison.missing(there, Copy::B, block)
             }
             (None, Some(there)) if is_beyond(pair.a.as_ref(), self.build, block) => {
-                judge.missing(there, Copy::A, block)
+                comparison.missing(there, Copy::A, block)
             }
             _ => unreadable(block),
         };
@@ -270,7 +270,7 @@ impl<'a> Pass<'a> {
         } else {
             1
         };
-        if self.is_moving() && again::is_open(told.difference) {
+        if self.is_moving() && recheck::is_open(told.difference) {
             share.seen.suspects.insert(told.block, count);
         } else {
             share.seen.keep(told, count);
@@ -293,8 +293,8 @@ impl<'a> Pass<'a> {
         source.read_at(&files.path(segment), offset, room).ok()
     }
 
-    fn judge(&self, pair: &Pair) -> Judge<'_> {
-        judge_of(self.sides, self.names, pair)
+    fn comparison(&self, pair: &Pair) -> PageComparison<'_> {
+        comparison_of(self.sides, self.names, pair)
     }
 
     /// A server is at work on one of the copies.
@@ -323,7 +323,7 @@ impl<'a> Pass<'a> {
 
     fn look_again(
         &self,
-        all: &mut BTreeMap<usize, Seen>,
+        all: &mut BTreeMap<usize, PairDifferences>,
         (progress, server): (&dyn Progress, &dyn LiveServer),
         coverage: &mut DiffCoverage,
     ) {
@@ -332,7 +332,7 @@ impl<'a> Pass<'a> {
             let suspects = std::mem::take(&mut seen.suspects).into_iter();
             open.extend(suspects.map(|(block, count)| Suspect::new(*pair, block, count)));
         }
-        let again = Again {
+        let again = Recheck {
             sides: self.sides,
             pairs: self.pairs,
             names: self.names,
@@ -344,7 +344,7 @@ impl<'a> Pass<'a> {
         });
     }
 
-    fn told(&self, pair: &Pair, seen: Seen) -> Option<DiffFork> {
+    fn told(&self, pair: &Pair, seen: PairDifferences) -> Option<DiffFork> {
         let files = pair.any()?;
         let relation = self.names.relation(files);
         let blocks =
@@ -373,7 +373,11 @@ impl<'a> Pass<'a> {
 }
 
 /// Who decides over the blocks of a pair.
-pub(crate) fn judge_of<'a>(sides: (Side<'a>, Side<'a>), names: &Names, pair: &Pair) -> Judge<'a> {
+pub(crate) fn comparison_of<'a>(
+    sides: (Side<'a>, Side<'a>),
+    names: &Names,
+    pair: &Pair,
+) -> PageComparison<'a> {
     let files = pair.any();
     let file = files.map_or(
         FileNumber {
@@ -384,7 +388,7 @@ pub(crate) fn judge_of<'a>(sides: (Side<'a>, Side<'a>), names: &Names, pair: &Pa
         ForkFiles::number,
     );
     let relation = files.and_then(|files| names.relation(files));
-    Judge {
+    PageComparison {
         a: sides.0,
         b: sides.1,
         file,
@@ -409,7 +413,7 @@ pub(crate) fn unreadable(block: BlockNo) -> DiffBlock {
     }
 }
 
-impl Seen {
+impl PairDifferences {
     fn keep(&mut self, block: DiffBlock, count: u64) {
         *self.counts.entry(block.difference).or_default() += count;
         if block.difference != Difference::Hints {
@@ -425,7 +429,7 @@ impl Seen {
         }
     }
 
-    fn absorb(&mut self, other: Seen) {
+    fn absorb(&mut self, other: PairDifferences) {
         self.suspects.extend(other.suspects);
         for (way, count) in other.counts {
             *self.counts.entry(way).or_default() += count;

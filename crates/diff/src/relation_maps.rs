@@ -6,15 +6,15 @@
 use pgclinic_cluster::{Cluster, DatabaseDirectory};
 use pgclinic_format::{Oid, RelationMap};
 use pgclinic_model::Progress;
-use pgclinic_model::document::{Copy, DiffDocument, DiffFile, Difference, Kind};
+use pgclinic_model::document::{Copy, DiffDocument, DiffFile, Difference, FileKind};
 use pgclinic_scan::live::{
     LiveServer, Look, Ruling, SecondLook, SuspectOf, ViewPosition, look_again,
 };
 use pgclinic_source::{SourceErrorKind, read_all};
 
-use crate::again::is_open;
-use crate::judge::{Side, on_its_timeline};
+use crate::page_comparison::{Side, on_its_timeline};
 use crate::pairs::is_hidden;
+use crate::recheck::is_open;
 use crate::standing::{Standing, standing};
 use crate::timelines::Kinship;
 
@@ -24,7 +24,7 @@ const MAP_BYTES: u64 = 4096;
 type Sides<'a> = (Side<'a>, Side<'a>);
 
 /// What differs, and how: the copy at fault, and why.
-type Told = (Difference, Option<Copy>, String);
+type MapDifference = (Difference, Option<Copy>, String);
 
 /// The file in one copy.
 #[derive(Clone, PartialEq, Eq)]
@@ -74,7 +74,7 @@ pub(crate) fn compare(
         };
         document.files.push(DiffFile {
             path,
-            kind: Kind::RelationMap,
+            kind: FileKind::RelationMap,
             difference,
             copy,
             pages: Vec::new(),
@@ -93,7 +93,7 @@ struct MapsAgain<'a> {
     path: &'a str,
     /// As they were read last, and what they tell.
     now: (Map, Map),
-    told: Option<Told>,
+    told: Option<MapDifference>,
 }
 
 impl<'a> MapsAgain<'a> {
@@ -151,7 +151,7 @@ fn read_both(sides: Sides<'_>, path: &str) -> (Map, Map) {
     (a, b)
 }
 
-fn told(sides: Sides<'_>, maps: &(Map, Map)) -> Option<Told> {
+fn told(sides: Sides<'_>, maps: &(Map, Map)) -> Option<MapDifference> {
     let lost = |copy| apart(sides, Some(copy), Difference::Lost);
     match maps {
         (Map::Unreadable, _) | (_, Map::Unreadable) => {
@@ -174,7 +174,7 @@ fn told(sides: Sides<'_>, maps: &(Map, Map)) -> Option<Told> {
 }
 
 /// Both copies are sound and differ; `claim` where they stand at one checkpoint.
-fn apart(sides: Sides<'_>, lacking: Option<Copy>, claim: Difference) -> Told {
+fn apart(sides: Sides<'_>, lacking: Option<Copy>, claim: Difference) -> MapDifference {
     let (a, b) = (on_its_timeline("A", sides.0), on_its_timeline("B", sides.1));
     match sides.0.kinship {
         Kinship::Unknown => {

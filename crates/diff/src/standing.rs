@@ -5,7 +5,7 @@ use pgclinic_format::ControlFile;
 use pgclinic_format::control_file::State;
 
 use crate::CHECKPOINT_BYTES;
-use crate::judge::Side;
+use crate::page_comparison::Side;
 use crate::timelines::Kinship;
 
 /// How the checkpoints of two copies compare.

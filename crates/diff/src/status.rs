@@ -19,10 +19,10 @@ use pgclinic_cluster::status::{Gap, StatusLimits, StatusPages, gaps, status_limi
 use pgclinic_format::StatusLog;
 use pgclinic_format::slru::{self, PAGES_PER_SEGMENT};
 use pgclinic_model::document::{
-    Copy, DiffCoverage, DiffDocument, DiffFile, Difference, Kind, NotChecked,
+    Copy, DiffCoverage, DiffDocument, DiffFile, Difference, FileKind, NotChecked,
 };
 
-use crate::judge::Side;
+use crate::page_comparison::Side;
 use crate::standing::{Standing, standing};
 
 /// `TRANSACTION_STATUS_COMMITTED`.
@@ -209,7 +209,7 @@ impl LogPair<'_> {
         };
         DiffFile {
             path,
-            kind: Kind::Slru,
+            kind: FileKind::Slru,
             difference,
             copy,
             pages,

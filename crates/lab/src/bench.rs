@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use pgclinic_servers::{
-    ConnectOptions, Installation, RunAs, Server, Session, StartOptions, StopMode, Target,
+    ConnectOptions, ConnectionTarget, Installation, RunAs, Server, Session, StartOptions, StopMode,
 };
 
 use crate::asking::number;
@@ -18,7 +18,7 @@ use crate::environment;
 use crate::error::{Error, Result};
 use crate::experiment::Scale;
 use crate::load::Driver;
-use crate::samplers::{Beside, Place, Sampled};
+use crate::samplers::{RunningSamplers, Sampled, WatchedServer};
 use crate::servers_of_arms::{ColdStart, Data, Device, Site, warm};
 
 /// A statement of an experiment may take a day.
@@ -44,7 +44,7 @@ pub struct Bench<'a> {
     pub(crate) environment: BTreeMap<String, String>,
     pub(crate) overlaps: Vec<String>,
     pub(crate) processors: Option<u32>,
-    pub(crate) watching: Option<Beside>,
+    pub(crate) watching: Option<RunningSamplers>,
     pub(crate) seen: Vec<Sampled>,
 }
 
@@ -234,26 +234,26 @@ impl Bench<'_> {
     }
 
     /// Where a load goes.
-    pub(crate) fn target(&mut self) -> Result<Target> {
+    pub(crate) fn target(&mut self) -> Result<ConnectionTarget> {
         let mut target = match &self.site.given {
             Some(given) if self.site.driver() == Driver::BuiltIn => {
                 let target = given.target().clone();
                 target.without_tls().map_err(Error::Refused)?
             }
             Some(given) => given.target().clone(),
-            None => Target::of(self.server()?, "postgres"),
+            None => ConnectionTarget::of(self.server()?, "postgres"),
         };
         target.settings.extend(self.session_settings());
         Ok(target)
     }
 
     /// What samplers are told of the server.
-    pub(crate) fn place(&self) -> Place {
+    pub(crate) fn place(&self) -> WatchedServer {
         let pgdata = match &self.data {
             Data::Files { pgdata, .. } => Some(pgdata.clone()),
             Data::Schema { .. } => None,
         };
-        Place {
+        WatchedServer {
             major: self.installation.major,
             pgdata,
         }

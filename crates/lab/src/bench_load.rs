@@ -10,8 +10,8 @@ use crate::bench_watch::samplers;
 use crate::error::{Error, Result};
 use crate::experiment::Measured;
 use crate::load;
-use crate::load::{Driver, Load, LoadResult, Script, Target, pgbench};
-use crate::samplers::{Beside, Sampled};
+use crate::load::{ConnectionTarget, Driver, Load, LoadResult, Script, pgbench};
+use crate::samplers::{RunningSamplers, Sampled};
 
 /// What a load gave, and what was seen beside it; `load.json` in the run's folder.
 #[derive(Debug, Clone, Serialize)]
@@ -71,14 +71,15 @@ impl Bench<'_> {
         // Watching begins with the clock: connecting is not part of the window.
         let begun = || {
             let session = session.lock().ok().and_then(|mut session| session.take());
-            let watching = session.map(|session| Beside::start(&samplers, &place, session));
+            let watching =
+                session.map(|session| RunningSamplers::start(&samplers, &place, session));
             if let Ok(mut beside) = beside.lock() {
                 *beside = watching;
             }
         };
         let result = self.drive(load, &target, &begun);
-        let watching: Option<Beside> = beside.into_inner().ok().flatten();
-        let sampled = watching.map(Beside::stop).unwrap_or_default();
+        let watching: Option<RunningSamplers> = beside.into_inner().ok().flatten();
+        let sampled = watching.map(RunningSamplers::stop).unwrap_or_default();
         self.check_interrupted()?;
         let loaded = Loaded {
             load: whole(result?)?,
@@ -88,7 +89,12 @@ impl Bench<'_> {
         Ok(loaded)
     }
 
-    fn drive(&self, load: &Load, target: &Target, begun: &(dyn Fn() + Sync)) -> Result<LoadResult> {
+    fn drive(
+        &self,
+        load: &Load,
+        target: &ConnectionTarget,
+        begun: &(dyn Fn() + Sync),
+    ) -> Result<LoadResult> {
         match self.site.driver() {
             Driver::BuiltIn => {
                 let mut load = load.clone();

@@ -4,7 +4,7 @@
 
 use crate::bench::Bench;
 use crate::error::{Error, Result};
-use crate::samplers::{Beside, Sampled, Sampler, sampler_named};
+use crate::samplers::{RunningSamplers, Sampled, Sampler, sampler_named};
 
 /// What makes a run slower than its neighbours without being asked about.
 const ALWAYS: [&str; 3] = ["checkpoints", "autovacuum", "processor"];
@@ -26,7 +26,7 @@ impl Bench<'_> {
         let samplers = samplers(more)?;
         self.watching = None;
         let session = self.connect()?;
-        self.watching = Some(Beside::start(&samplers, &self.place(), session));
+        self.watching = Some(RunningSamplers::start(&samplers, &self.place(), session));
         Ok(())
     }
 
@@ -39,7 +39,7 @@ impl Bench<'_> {
 
     /// Ends the window that [`Bench::watch`] began and says what was seen; overlaps are noted.
     pub fn watched(&mut self) -> Sampled {
-        let sampled = self.watching.take().map(Beside::stop);
+        let sampled = self.watching.take().map(RunningSamplers::stop);
         let Some(sampled) = sampled else {
             return Sampled::default();
         };

@@ -12,7 +12,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use pgclinic_servers::{ConnectOptions, Installation, Session, SqlError, Target};
+use pgclinic_servers::{ConnectOptions, ConnectionTarget, Installation, Session, SqlError};
 
 use crate::asking::number;
 use crate::cell::Arm;
@@ -38,7 +38,7 @@ pub const WORD: &str = "--this-is-not-production";
 #[derive(Debug, Clone)]
 pub struct GivenServer {
     /// How it is reached.
-    pub target: Target,
+    pub target: ConnectionTarget,
     /// Whether the person said that it may suffer.
     pub is_not_production: bool,
 }
@@ -83,7 +83,7 @@ struct Setting {
 /// The open server, for as long as the laboratory runs.
 #[derive(Debug)]
 pub(crate) struct ExternalServer {
-    target: Target,
+    target: ConnectionTarget,
     /// Holds the lock.
     keeper: Session,
     pub(crate) features: Features,
@@ -101,7 +101,7 @@ fn failed(what: &'static str) -> impl FnOnce(SqlError) -> Error {
 
 impl ExternalServer {
     /// Connects, takes the lock, and drops what killed laboratories left in this database.
-    pub(crate) fn open(target: &Target) -> Result<Self> {
+    pub(crate) fn open(target: &ConnectionTarget) -> Result<Self> {
         let mut keeper = connect(target, &target.database, &[])?;
         let taken = keeper
             .query_value(&format!("SELECT pg_try_advisory_lock({LOCK})"))
@@ -146,7 +146,7 @@ impl ExternalServer {
     }
 
     /// How it is reached.
-    pub(crate) fn target(&self) -> &Target {
+    pub(crate) fn target(&self) -> &ConnectionTarget {
         &self.target
     }
 
@@ -300,7 +300,11 @@ impl Drop for ExternalServer {
     }
 }
 
-fn connect(target: &Target, database: &str, settings: &[(String, String)]) -> Result<Session> {
+fn connect(
+    target: &ConnectionTarget,
+    database: &str,
+    settings: &[(String, String)],
+) -> Result<Session> {
     let mut target = target.clone();
     target.database = database.to_owned();
     let options = ConnectOptions {

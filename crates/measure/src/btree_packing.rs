@@ -19,7 +19,7 @@ use super::{PageAt, PageMeasure, Sums, Whole, bytes, count, number, share};
 sums! {
     /// Measures what deduplication and REINDEX save in a B-tree.
     pub struct BtreePacking {
-        packing: Packing,
+        packing: LeafTotals,
         links: u64,
         /// Links to a right sibling that was added at the end.
         near_links: u64,
@@ -82,7 +82,7 @@ impl PageMeasure for BtreePacking {
     }
 
     fn figures(&self, whole: &Whole<'_>) -> Vec<Option<Figure>> {
-        let Packing {
+        let LeafTotals {
             packed,
             alone,
             could_save,
@@ -147,7 +147,7 @@ fn pages_of(count: u64, bytes: u64, free_percent: u64, block: u64) -> u64 {
 sums! {
     /// What the tuples of leaves add up to.
     #[derive(Copy)]
-    pub(super) struct Packing {
+    pub(super) struct LeafTotals {
         keys: u64,
         saved: u64,
         could_save: u64,
@@ -165,7 +165,7 @@ pub(super) struct Packs<'a> {
     group: Group<'a>,
     /// Tuples whose key no other has.
     single: Items,
-    several: Packing,
+    several: LeafTotals,
 }
 
 /// Tuples of one key, side by side.
@@ -182,7 +182,7 @@ impl<'a> Packs<'a> {
             list_max: block as u64 / 10 / 8 * 8 - POINTER,
             group: Group::default(),
             single: Items::default(),
-            several: Packing::default(),
+            several: LeafTotals::default(),
         }
     }
 
@@ -229,14 +229,14 @@ impl<'a> Packs<'a> {
         several.packed.bytes += listed.min(alone).saturating_sub(lists * POINTER);
     }
 
-    pub(super) fn finish(mut self) -> Packing {
+    pub(super) fn finish(mut self) -> LeafTotals {
         self.close_group();
         let (single, several) = (self.single, self.several);
         let with_single = |own: Items| Items {
             count: own.count + single.count,
             bytes: own.bytes + single.bytes,
         };
-        Packing {
+        LeafTotals {
             keys: several.keys + single.count,
             packed: with_single(several.packed),
             alone: with_single(several.alone),

@@ -3,7 +3,7 @@
 use pgclinic_format::btree::BtreePage;
 use pgclinic_format::{LpFlags, Page};
 
-use super::btree_packing::{Packing, Packs};
+use super::btree_packing::{LeafTotals, Packs};
 use super::sums::Items;
 
 /// A leaf and its items.
@@ -20,7 +20,7 @@ pub struct LeafLook<'a> {
     /// Those that are marked dead.
     pub dead: Items,
     /// What those that are not marked dead would be in another order of things.
-    pub(super) packing: Packing,
+    pub(super) packing: LeafTotals,
 }
 
 impl<'a> LeafLook<'a> {

@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::collections::HashMap;
 
 use pgclinic_model::Severity;
-use pgclinic_model::document::{CheckDocument, Finding, Kind, Place, RelationSummary};
+use pgclinic_model::document::{CheckDocument, FileKind, Finding, Place, RelationSummary};
 
 use crate::rows_at_risk::{Rows, rows_at_risk};
 use crate::words;
@@ -23,7 +23,7 @@ pub(crate) struct Group<'a> {
     /// Name of the database.
     pub(crate) database: Option<&'a str>,
     /// Kind.
-    pub(crate) kind: Kind,
+    pub(crate) kind: FileKind,
     /// First file.
     pub(crate) path: &'a str,
     /// Its forks with findings.
@@ -77,7 +77,7 @@ pub(crate) struct Run<'r, 'a> {
 }
 
 impl<'a> Group<'a> {
-    fn new(name: String, database: Option<&'a str>, kind: Kind, path: &'a str) -> Self {
+    fn new(name: String, database: Option<&'a str>, kind: FileKind, path: &'a str) -> Self {
         Group {
             name,
             database,

@@ -5,7 +5,7 @@
 use std::fmt;
 
 use pgclinic_model::Severity;
-use pgclinic_model::document::{CheckDocument, Kind, Verdict};
+use pgclinic_model::document::{CheckDocument, FileKind, Verdict};
 
 use crate::groups::{self, Group};
 use crate::rows_at_risk::Rows;
@@ -114,10 +114,14 @@ fn damage(document: &CheckDocument, groups: &[Group<'_>]) -> String {
     parts.join(", ")
 }
 
-fn is_relation(kind: Kind) -> bool {
+fn is_relation(kind: FileKind) -> bool {
     !matches!(
         kind,
-        Kind::ControlFile | Kind::RelationMap | Kind::Slru | Kind::Wal | Kind::File
+        FileKind::ControlFile
+            | FileKind::RelationMap
+            | FileKind::Slru
+            | FileKind::Wal
+            | FileKind::File
     )
 }
 

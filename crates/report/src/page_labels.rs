@@ -4,7 +4,7 @@
 
 use pgclinic_format::page::HEADER_BYTES;
 use pgclinic_format::{HeapTuple, LinePointer, LpFlags, Page};
-use pgclinic_model::document::{HexRange, Kind};
+use pgclinic_model::document::{FileKind, HexRange};
 
 /// `PageHeaderData`, truth: `src/include/storage/bufpage.h`.
 const HEADER: [(&str, u64, u64); 8] = [
@@ -19,13 +19,13 @@ const HEADER: [(&str, u64, u64); 8] = [
 ];
 
 /// Labels, least important first: later ones cover earlier ones.
-pub(crate) fn labels(bytes: &[u8], kind: Kind) -> Vec<HexRange> {
+pub(crate) fn labels(bytes: &[u8], kind: FileKind) -> Vec<HexRange> {
     let Some(page) = Page::parse(bytes) else {
         return Vec::new();
     };
     if matches!(
         kind,
-        Kind::ControlFile | Kind::RelationMap | Kind::Slru | Kind::Wal
+        FileKind::ControlFile | FileKind::RelationMap | FileKind::Slru | FileKind::Wal
     ) {
         return Vec::new();
     }
@@ -91,13 +91,19 @@ fn line_pointers(pointers: &[(u16, LinePointer)], labels: &mut Vec<HexRange>) {
     }
 }
 
-fn item(page: Page<'_>, number: u16, pointer: LinePointer, kind: Kind, labels: &mut Vec<HexRange>) {
+fn item(
+    page: Page<'_>,
+    number: u16,
+    pointer: LinePointer,
+    kind: FileKind,
+    labels: &mut Vec<HexRange>,
+) {
     let (Some(range), LpFlags::Normal | LpFlags::Dead) = (pointer.range(), pointer.flags()) else {
         return;
     };
     let tuple = page
         .item(pointer)
-        .filter(|_| kind != Kind::Index)
+        .filter(|_| kind != FileKind::Index)
         .and_then(HeapTuple::parse);
     let Some(tuple) = tuple else {
         labels.push(wide(
@@ -147,7 +153,7 @@ mod tests {
     #[test]
     fn a_page_of_ones_gets_labels_without_harm() {
         let page = [0xFF; 1024];
-        let labels = labels(&page, Kind::Table);
+        let labels = labels(&page, FileKind::Table);
         let hex = Hex::new(&page, &labels);
         assert_eq!(
             hex.label(12).map(|label| label.label.as_str()),

@@ -32,4 +32,4 @@ pub use shape::{
 pub use text_settings::{TextSettings, TextStyle};
 pub use texts::Texts;
 pub use values::{Fault, FaultKind, Partial, Row, RowValues};
-pub use visible::Verdict;
+pub use visible::VersionFate;

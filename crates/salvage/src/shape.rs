@@ -35,7 +35,7 @@ pub enum SystemColumn {
     /// `ctid`: where it stands.
     Ctid,
     /// What became of it.
-    Verdict,
+    VersionFate,
 }
 
 /// A column that is written.
@@ -436,7 +436,7 @@ fn system_columns() -> [Column; 4] {
         column("xmin", SystemColumn::Xmin, 28),
         column("xmax", SystemColumn::Xmax, 28),
         column("ctid", SystemColumn::Ctid, 27),
-        column("verdict", SystemColumn::Verdict, 25),
+        column("verdict", SystemColumn::VersionFate, 25),
     ]
 }
 

@@ -8,7 +8,7 @@ use pgclinic_format::types::Tid;
 
 /// What became of a row version.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Verdict {
+pub enum VersionFate {
     /// Every new transaction sees it.
     Live,
     /// A committed transaction deleted or replaced it.
@@ -27,48 +27,51 @@ pub enum Verdict {
     Carved,
 }
 
-impl Verdict {
+impl VersionFate {
     /// On the version that stands at `place`.
     #[inline]
     pub(crate) fn of(visibility: &Visibility<'_>, tuple: HeapTuple<'_>, place: Tid) -> Self {
-        Verdict::of_state(visibility.state(tuple), tuple, place)
+        VersionFate::of_state(visibility.state(tuple), tuple, place)
     }
 
     /// The same where the answer is known.
     #[inline]
     pub(crate) fn of_state(state: RowState, tuple: HeapTuple<'_>, place: Tid) -> Self {
         match state {
-            RowState::Visible => Verdict::Live,
-            RowState::Dead(Death::Deleted) => Verdict::Deleted,
-            RowState::Dead(Death::Aborted | Death::InProgress | Death::Future) => Verdict::Aborted,
-            RowState::Undecided(Doubt::Insertion) => Verdict::PerhapsLive,
-            RowState::Undecided(Doubt::Deletion) if was_replaced(tuple, place) => {
-                Verdict::PerhapsReplaced
+            RowState::Visible => VersionFate::Live,
+            RowState::Dead(Death::Deleted) => VersionFate::Deleted,
+            RowState::Dead(Death::Aborted | Death::InProgress | Death::Future) => {
+                VersionFate::Aborted
             }
-            RowState::Undecided(Doubt::Deletion) => Verdict::PerhapsDeleted,
+            RowState::Undecided(Doubt::Insertion) => VersionFate::PerhapsLive,
+            RowState::Undecided(Doubt::Deletion) if was_replaced(tuple, place) => {
+                VersionFate::PerhapsReplaced
+            }
+            RowState::Undecided(Doubt::Deletion) => VersionFate::PerhapsDeleted,
         }
     }
 
     /// For the account and for `--rows all`.
     pub fn word(self) -> &'static str {
         match self {
-            Verdict::Live => "live",
-            Verdict::Deleted => "deleted",
-            Verdict::Aborted => "aborted",
-            Verdict::PerhapsLive => "perhaps-live",
-            Verdict::PerhapsDeleted => "perhaps-deleted",
-            Verdict::PerhapsReplaced => "perhaps-replaced",
-            Verdict::Carved => "carved",
+            VersionFate::Live => "live",
+            VersionFate::Deleted => "deleted",
+            VersionFate::Aborted => "aborted",
+            VersionFate::PerhapsLive => "perhaps-live",
+            VersionFate::PerhapsDeleted => "perhaps-deleted",
+            VersionFate::PerhapsReplaced => "perhaps-replaced",
+            VersionFate::Carved => "carved",
         }
     }
 
     /// It belongs to what the table holds, as far as can be known.
     pub fn counts(self) -> bool {
         match self {
-            Verdict::Live | Verdict::PerhapsLive | Verdict::PerhapsDeleted | Verdict::Carved => {
-                true
-            }
-            Verdict::Deleted | Verdict::Aborted | Verdict::PerhapsReplaced => false,
+            VersionFate::Live
+            | VersionFate::PerhapsLive
+            | VersionFate::PerhapsDeleted
+            | VersionFate::Carved => true,
+            VersionFate::Deleted | VersionFate::Aborted | VersionFate::PerhapsReplaced => false,
         }
     }
 }

@@ -59,4 +59,4 @@ pub use session::{
 };
 pub use slow_disk::SlowDisk;
 pub use sweep::{Swept, sweep, sweep_in};
-pub use target::{Address, Target, Tls};
+pub use target::{Address, ConnectionTarget, Tls};

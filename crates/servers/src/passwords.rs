@@ -3,7 +3,7 @@
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use crate::target::{Address, Target};
+use crate::target::{Address, ConnectionTarget};
 
 /// libpq takes a socket in one of these for `localhost`.
 const USUAL_SOCKET_FOLDERS: [&str; 2] = ["/tmp", "/var/run/postgresql"];
@@ -20,7 +20,7 @@ pub struct Passwords {
 impl Passwords {
     /// Gives the target its password, if there is one for it and the URL gave none. A file that
     /// others may read is not used; the sentence says so.
-    pub fn give(&self, target: &mut Target) -> Option<String> {
+    pub fn give(&self, target: &mut ConnectionTarget) -> Option<String> {
         if target.password.is_some() {
             return None;
         }
@@ -58,7 +58,7 @@ fn read(path: &Path) -> Result<String, Option<String>> {
 }
 
 /// The password of the first line that fits.
-fn password_in(file: &str, target: &Target) -> Option<String> {
+fn password_in(file: &str, target: &ConnectionTarget) -> Option<String> {
     let (host, port) = match &target.address {
         Address::Socket { folder, port } => (folder.to_string_lossy(), port),
         Address::Tcp { host, port } => (host.as_str().into(), port),
@@ -101,8 +101,8 @@ fn fields(line: &str) -> Vec<String> {
 mod tests {
     use super::*;
 
-    fn target(url: &str) -> Target {
-        Target::from_url(url).expect("a target")
+    fn target(url: &str) -> ConnectionTarget {
+        ConnectionTarget::from_url(url).expect("a target")
     }
 
     fn given(passwords: &Passwords, url: &str) -> (Option<String>, Option<String>) {

@@ -16,7 +16,7 @@ use crate::message::SqlError;
 use crate::run_as::RunAs;
 use crate::scratch::Scratch;
 use crate::session::{ConnectOptions, Login, Session};
-use crate::target::Target;
+use crate::target::ConnectionTarget;
 use crate::{process, running, settings, spawn, sweep};
 
 /// How often a starting or stopping server is looked at.
@@ -214,10 +214,10 @@ impl Server {
         Session::open_with_token(&self.target(database, options), options, token)
     }
 
-    fn target(&self, database: &str, options: &ConnectOptions) -> Target {
-        Target {
+    fn target(&self, database: &str, options: &ConnectOptions) -> ConnectionTarget {
+        ConnectionTarget {
             user: options.user.clone(),
-            ..Target::of(self, database)
+            ..ConnectionTarget::of(self, database)
         }
     }
 

@@ -4,7 +4,7 @@
 use std::time::{Duration, Instant};
 
 use crate::message::{Message, SqlError};
-use crate::target::Target;
+use crate::target::ConnectionTarget;
 use crate::wire::{Limit, Wire};
 
 mod base_backup;
@@ -69,7 +69,7 @@ enum Answer<'a> {
 
 impl Session {
     /// Connects to a server by its URL; the role is the URL's, the rest of the options hold.
-    pub fn open(target: &Target, options: &ConnectOptions) -> Result<Self, SqlError> {
+    pub fn open(target: &ConnectionTarget, options: &ConnectOptions) -> Result<Self, SqlError> {
         let (mut session, limit) = Self::begin(target, options)?;
         session.prove(target, limit)?;
         session.read_answer(limit, &mut |_| Ok(()))?;
@@ -79,7 +79,7 @@ impl Session {
     /// As [`Session::open`], with `prepare` done in the session; a server that does not take
     /// connections now, or ends this one before it is prepared, is asked again for so long.
     pub fn open_when_ready(
-        target: &Target,
+        target: &ConnectionTarget,
         options: &ConnectOptions,
         patience: Duration,
         prepare: impl Fn(&mut Self) -> Result<(), SqlError>,
@@ -98,7 +98,10 @@ impl Session {
     }
 
     /// Says who we are; the server's answer is still to be read.
-    fn begin(target: &Target, options: &ConnectOptions) -> Result<(Self, Limit), SqlError> {
+    fn begin(
+        target: &ConnectionTarget,
+        options: &ConnectOptions,
+    ) -> Result<(Self, Limit), SqlError> {
         let wall_limit = options.wall_limit;
         let limit = Limit::from_now(wall_limit);
         let wire = Wire::connect(target, limit)?;

@@ -19,7 +19,7 @@ use rustls::{
 };
 
 use crate::message::SqlError;
-use crate::target::{Address, Target, Tls};
+use crate::target::{Address, ConnectionTarget, Tls};
 
 /// `SSLRequest`: its length, and a version that no protocol has.
 const SSL_REQUEST: [u8; 8] = [0, 0, 0, 8, 0x04, 0xD2, 0x16, 0x2F];
@@ -42,7 +42,7 @@ impl fmt::Debug for Stream {
 
 impl Stream {
     /// Connects, and encrypts where that is asked for; `patience` is for each step of it.
-    pub(crate) fn connect(target: &Target, patience: Duration) -> Result<Self, SqlError> {
+    pub(crate) fn connect(target: &ConnectionTarget, patience: Duration) -> Result<Self, SqlError> {
         match &target.address {
             Address::Socket { folder, port } => {
                 let path = folder.join(format!(".s.PGSQL.{port}"));

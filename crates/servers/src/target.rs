@@ -6,7 +6,7 @@ use crate::server::Server;
 
 /// One database of one server.
 #[derive(Clone)]
-pub struct Target {
+pub struct ConnectionTarget {
     /// How the server is reached.
     pub address: Address,
     /// The database.
@@ -60,7 +60,7 @@ pub enum Address {
     },
 }
 
-impl std::fmt::Debug for Target {
+impl std::fmt::Debug for ConnectionTarget {
     /// The password is left out.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Target")
@@ -71,7 +71,7 @@ impl std::fmt::Debug for Target {
     }
 }
 
-impl std::fmt::Display for Target {
+impl std::fmt::Display for ConnectionTarget {
     /// As a URL, without the password.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let Self { user, database, .. } = self;
@@ -85,7 +85,7 @@ impl std::fmt::Display for Target {
     }
 }
 
-impl Target {
+impl ConnectionTarget {
     /// Whether the server is surely on this machine.
     pub fn is_on_this_machine(&self) -> bool {
         matches!(self.address, Address::Socket { .. })
@@ -269,7 +269,8 @@ mod tests {
 
     #[test]
     fn urls_are_read_as_libpq_reads_them() {
-        let target = Target::from_url("postgres://ann:p%40ss@[::1]:5433/shop").expect("a target");
+        let target =
+            ConnectionTarget::from_url("postgres://ann:p%40ss@[::1]:5433/shop").expect("a target");
         let tcp = Address::Tcp {
             host: "::1".into(),
             port: 5433,
@@ -277,27 +278,30 @@ mod tests {
         assert_eq!((target.address, target.database.as_str()), (tcp, "shop"));
         assert_eq!(target.password.as_deref(), Some("p@ss"));
 
-        let socket = Target::from_url("postgresql:///?host=%2Ftmp&user=ann").expect("a target");
+        let socket =
+            ConnectionTarget::from_url("postgresql:///?host=%2Ftmp&user=ann").expect("a target");
         let folder = |port| Address::Socket {
             folder: "/tmp".into(),
             port,
         };
         assert_eq!(socket.address, folder(5432));
         for url in ["postgres:///?port=7&host=/tmp", "postgres://:7/?host=/tmp"] {
-            let socket = Target::from_url(url).expect("a target");
+            let socket = ConnectionTarget::from_url(url).expect("a target");
             assert_eq!(socket.address, folder(7));
         }
     }
 
     #[test]
     fn a_password_is_never_shown_and_tls_is_refused_aloud() {
-        let target = Target::from_url("postgres://ann:secret@db/shop").expect("a target");
+        let target = ConnectionTarget::from_url("postgres://ann:secret@db/shop").expect("a target");
         assert!(!format!("{target:?} {target}").contains("secret"));
-        let target = Target::from_url("postgres://db/shop?sslmode=require").expect("a target");
+        let target =
+            ConnectionTarget::from_url("postgres://db/shop?sslmode=require").expect("a target");
         assert_eq!(target.tls, Tls::Always);
         let refused = target.without_tls().unwrap_err();
         assert!(refused.contains("TLS"), "{refused}");
-        let refused = Target::from_url("postgres://db/shop?sslmode=verify-full").unwrap_err();
+        let refused =
+            ConnectionTarget::from_url("postgres://db/shop?sslmode=verify-full").unwrap_err();
         assert!(refused.contains("sslrootcert"), "{refused}");
     }
 }

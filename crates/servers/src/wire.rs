@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 
 use crate::message::SqlError;
 use crate::stream::Stream;
-use crate::target::Target;
+use crate::target::ConnectionTarget;
 
 /// No frame of a sound server is longer: a field has at most 1 GiB.
 const FRAME_BYTES_MAX: usize = 0x7fff_ffff;
@@ -53,7 +53,7 @@ impl Limit {
 }
 
 impl Wire {
-    pub(crate) fn connect(target: &Target, limit: Limit) -> Result<Self, SqlError> {
+    pub(crate) fn connect(target: &ConnectionTarget, limit: Limit) -> Result<Self, SqlError> {
         Ok(Self {
             stream: Stream::connect(target, limit.left()?)?,
             buffer: Vec::new(),

@@ -11,7 +11,7 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 
 use crate::data_directory::read_full;
-use crate::tar::{DiskReserve, Place, Tree};
+use crate::tar::{DiskReserve, FileExtent, Tree};
 use crate::{Entry, Result, Source, SourceError, SourceErrorKind, SourceSpec, path};
 
 /// Where the bytes of a file are.
@@ -100,7 +100,7 @@ impl StreamedBackup {
     }
 
     fn add(&mut self, path: &str, archive: usize, offset: u64, len: u64) {
-        let place = Place {
+        let place = FileExtent {
             archive,
             offset,
             len,

@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
 use crate::storage::{Owner, Storage};
-use crate::target::Target;
+use crate::target::FileChange;
 
 /// Name of the journal in its folder.
 pub const JOURNAL_FILE: &str = "journal.json";
@@ -194,7 +194,7 @@ impl JournalFolder {
     pub(crate) fn keep(
         &self,
         storage: &mut dyn Storage,
-        target: &Target<'_>,
+        target: &FileChange<'_>,
     ) -> Result<Option<Kept>> {
         let (offset, name) = match target.change {
             Change::Bytes { .. } => return Ok(None),

@@ -3,7 +3,7 @@
 use pgclinic_cluster::Cluster;
 use pgclinic_format::build::seal_page;
 use pgclinic_format::{BlockNo, Page};
-use pgclinic_model::document::{Kind, Place};
+use pgclinic_model::document::{FileKind, Place};
 use pgclinic_model::plan::{Change, Patch};
 
 use crate::Wants;
@@ -196,7 +196,7 @@ fn checksum_is_right(patch: &Patch, target: &InjuryTarget<'_>) -> bool {
 
 fn place_of(target: &InjuryTarget<'_>, damage: &Damage) -> Place {
     let page = crate::injury_targets::is_page(target.kind);
-    let of_cluster = kind_of(target) == Kind::Wal
+    let of_cluster = kind_of(target) == FileKind::Wal
         || target.kind == InjuryTargetKind::ControlFile
         || is_of_cluster(target.kind);
     let catalog = target.catalog.filter(|_| !of_cluster);
@@ -222,23 +222,23 @@ fn place_of(target: &InjuryTarget<'_>, damage: &Damage) -> Place {
     }
 }
 
-fn kind_of(target: &InjuryTarget<'_>) -> Kind {
+fn kind_of(target: &InjuryTarget<'_>) -> FileKind {
     use pgclinic_cluster::RelKind;
     match (target.kind, target.relation.map(|relation| relation.kind)) {
-        (InjuryTargetKind::ControlFile, _) => Kind::ControlFile,
-        (InjuryTargetKind::RelationMap, _) => Kind::RelationMap,
+        (InjuryTargetKind::ControlFile, _) => FileKind::ControlFile,
+        (InjuryTargetKind::RelationMap, _) => FileKind::RelationMap,
         (
             InjuryTargetKind::WalCheckpoint
             | InjuryTargetKind::WalHead
             | InjuryTargetKind::WalOlder,
             _,
-        ) => Kind::Wal,
+        ) => FileKind::Wal,
         (
             InjuryTargetKind::TransactionLog
             | InjuryTargetKind::MultixactOffsets
             | InjuryTargetKind::MultixactMembers,
             _,
-        ) => Kind::Slru,
+        ) => FileKind::Slru,
         (
             InjuryTargetKind::VersionFile
             | InjuryTargetKind::PreparedTransaction
@@ -246,12 +246,12 @@ fn kind_of(target: &InjuryTarget<'_>) -> Kind {
             | InjuryTargetKind::ReplicationOrigins,
             _,
         )
-        | (_, None) => Kind::File,
-        (_, Some(RelKind::Table)) => Kind::Table,
-        (_, Some(RelKind::Index)) => Kind::Index,
-        (_, Some(RelKind::Toast)) => Kind::Toast,
-        (_, Some(RelKind::Sequence)) => Kind::Sequence,
-        (_, Some(RelKind::MaterializedView)) => Kind::MaterializedView,
-        (_, Some(RelKind::WithoutStorage | RelKind::Unknown(_))) => Kind::Unknown,
+        | (_, None) => FileKind::File,
+        (_, Some(RelKind::Table)) => FileKind::Table,
+        (_, Some(RelKind::Index)) => FileKind::Index,
+        (_, Some(RelKind::Toast)) => FileKind::Toast,
+        (_, Some(RelKind::Sequence)) => FileKind::Sequence,
+        (_, Some(RelKind::MaterializedView)) => FileKind::MaterializedView,
+        (_, Some(RelKind::WithoutStorage | RelKind::Unknown(_))) => FileKind::Unknown,
     }
 }

@@ -9,18 +9,18 @@ use crate::error::{Error, Result};
 
 /// One change and the file it really concerns.
 #[derive(Clone, Debug)]
-pub(crate) struct Target<'a> {
+pub(crate) struct FileChange<'a> {
     pub(crate) change: &'a Change,
     pub(crate) file: PathBuf,
 }
 
 /// The targets of a patch under `pgdata`, whose links have been resolved by the caller.
-pub(crate) fn targets<'a>(patch: &'a Patch, pgdata: &Path) -> Result<Vec<Target<'a>>> {
+pub(crate) fn targets<'a>(patch: &'a Patch, pgdata: &Path) -> Result<Vec<FileChange<'a>>> {
     check_overlaps(patch)?;
     let target = |change: &'a Change| {
         check_path(change.path())?;
         check_shape(change)?;
-        Ok(Target {
+        Ok(FileChange {
             change,
             file: pgdata.join(change.path()),
         })

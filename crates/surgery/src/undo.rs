@@ -13,7 +13,7 @@ use pgclinic_model::plan::Change;
 use crate::error::{Error, Result};
 use crate::journal::{Journal, JournalFolder, Kept, Range, State, copy_range, each_step};
 use crate::storage::Storage;
-use crate::target::{Target, targets};
+use crate::target::{FileChange, targets};
 use crate::writer::holds;
 
 const SECTOR_BYTES: u64 = 512;
@@ -130,7 +130,7 @@ fn read_up_to(storage: &dyn Storage, path: &Path, limit: usize) -> Result<Vec<u8
     Ok(bytes)
 }
 
-fn foreign(target: &Target<'_>, why: impl Into<String>) -> Error {
+fn foreign(target: &FileChange<'_>, why: impl Into<String>) -> Error {
     Error::Foreign {
         path: target.change.path().into(),
         why: why.into(),
@@ -147,7 +147,7 @@ fn examine(
     storage: &dyn Storage,
     folder: &JournalFolder,
     journal: &Journal,
-    target: &Target<'_>,
+    target: &FileChange<'_>,
 ) -> Result<Found> {
     let len = storage
         .len(&target.file)
@@ -204,7 +204,7 @@ fn sector_end(run_offset: u64, at: usize) -> usize {
 /// Each sector must be wholly old or wholly new.
 fn examine_bytes(
     storage: &dyn Storage,
-    target: &Target<'_>,
+    target: &FileChange<'_>,
     offset: u64,
     before: &[u8],
     after: &[u8],
@@ -238,7 +238,7 @@ fn compare_with_kept(
     storage: &dyn Storage,
     folder: &JournalFolder,
     kept: &Kept,
-    target: &Target<'_>,
+    target: &FileChange<'_>,
     tail: Range,
 ) -> Result<bool> {
     let copy = folder.kept(&kept.file);
@@ -269,7 +269,7 @@ fn same_as_kept(
     storage: &dyn Storage,
     folder: &JournalFolder,
     kept: &Kept,
-    target: &Target<'_>,
+    target: &FileChange<'_>,
 ) -> Result<bool> {
     let copy = folder.kept(&kept.file);
     let range = Range {
@@ -293,7 +293,7 @@ fn restore(
     storage: &mut dyn Storage,
     folder: &JournalFolder,
     journal: &Journal,
-    target: &Target<'_>,
+    target: &FileChange<'_>,
 ) -> Result<()> {
     let file = &target.file;
     match target.change {
@@ -347,7 +347,7 @@ fn verify(
     storage: &dyn Storage,
     folder: &JournalFolder,
     journal: &Journal,
-    target: &Target<'_>,
+    target: &FileChange<'_>,
 ) -> Result<()> {
     let right = match target.change {
         Change::Bytes { offset, before, .. } => holds(storage, &target.file, *offset, before)?,

@@ -11,7 +11,7 @@ use pgclinic_model::plan::Change;
 use crate::error::{Error, Result};
 use crate::journal::{Journal, JournalFolder, Range, State, each_step};
 use crate::storage::Storage;
-use crate::target::{Target, targets};
+use crate::target::{FileChange, targets};
 
 /// Carries out the patch of `journal`, whose state is planned, on the cluster that it names.
 pub(crate) fn carry_out(
@@ -44,7 +44,7 @@ pub(crate) fn carry_out(
     folder.write(storage, &journal)
 }
 
-fn check_before(storage: &dyn Storage, target: &Target<'_>) -> Result<()> {
+fn check_before(storage: &dyn Storage, target: &FileChange<'_>) -> Result<()> {
     let changed = |why: String| Error::Changed {
         path: target.change.path().into(),
         why,
@@ -64,7 +64,7 @@ fn check_before(storage: &dyn Storage, target: &Target<'_>) -> Result<()> {
     }
 }
 
-fn write(storage: &mut dyn Storage, target: &Target<'_>) -> Result<()> {
+fn write(storage: &mut dyn Storage, target: &FileChange<'_>) -> Result<()> {
     let file = &target.file;
     match target.change {
         Change::Bytes { offset, after, .. } => storage
@@ -81,7 +81,7 @@ fn write(storage: &mut dyn Storage, target: &Target<'_>) -> Result<()> {
     .map_err(Error::io("write", file))
 }
 
-fn check_after(storage: &dyn Storage, target: &Target<'_>) -> Result<()> {
+fn check_after(storage: &dyn Storage, target: &FileChange<'_>) -> Result<()> {
     let file = &target.file;
     let len = storage.len(file).map_err(Error::io("read back", file))?;
     let right = match target.change {

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use pgclinic_format::Fork;
-use pgclinic_model::document::{Finding, Kind, PlanRelation, PlanStep, Remedy, Target};
+use pgclinic_model::document::{FileKind, Finding, PlanRelation, PlanStep, Remedy, Target};
 use pgclinic_model::plan::Safety;
 use pgclinic_model::{Severity, shell_word};
 
@@ -92,14 +92,16 @@ fn rank_of(finding: &Finding) -> Rank {
     let is_catalog = place.schema.as_deref() == Some("pg_catalog");
     match place.kind {
         _ if is_map(finding) => Rank::Maps,
-        Kind::ControlFile | Kind::RelationMap | Kind::Slru | Kind::Wal | Kind::File => {
-            Rank::ClusterFiles
-        }
-        Kind::Table | Kind::Toast if is_catalog => Rank::CatalogTables,
-        Kind::Table | Kind::Toast | Kind::Unknown => Rank::Tables,
-        Kind::Sequence => Rank::Sequences,
-        Kind::MaterializedView => Rank::Views,
-        Kind::Index => Rank::Indexes,
+        FileKind::ControlFile
+        | FileKind::RelationMap
+        | FileKind::Slru
+        | FileKind::Wal
+        | FileKind::File => Rank::ClusterFiles,
+        FileKind::Table | FileKind::Toast if is_catalog => Rank::CatalogTables,
+        FileKind::Table | FileKind::Toast | FileKind::Unknown => Rank::Tables,
+        FileKind::Sequence => Rank::Sequences,
+        FileKind::MaterializedView => Rank::Views,
+        FileKind::Index => Rank::Indexes,
     }
 }
 
@@ -306,8 +308,8 @@ fn salvage(damaged: &[&Finding], target: &Target) -> Option<PlanStep> {
 fn salvaged_name(finding: &Finding) -> Option<String> {
     let place = &finding.place;
     match (&finding.links.owner, place.kind) {
-        (Some(owner), Kind::Toast) => Some(owner.qualified_name.clone()),
-        (None, Kind::Toast) => None,
+        (Some(owner), FileKind::Toast) => Some(owner.qualified_name.clone()),
+        (None, FileKind::Toast) => None,
         _ => place.relation.is_some().then(|| place.relation_name()),
     }
 }

@@ -7,7 +7,7 @@ use pgclinic_cluster::{
 };
 use pgclinic_format::Oid;
 use pgclinic_format::incremental::PREFIX;
-use pgclinic_model::document::{Kind, NotChecked, Place};
+use pgclinic_model::document::{FileKind, NotChecked, Place};
 use pgclinic_source::{EntryKind, Source};
 
 /// Folders below folders that are entered: `pg_tblspc/16385/PG_18_202506291/5` has four.
@@ -148,12 +148,12 @@ impl<'a> BackupPlaces<'a> {
     }
 }
 
-fn kind_of_path(path: &str) -> Kind {
+fn kind_of_path(path: &str) -> FileKind {
     match path.rsplit_once('/') {
-        Some(("global", "pg_control")) => Kind::ControlFile,
-        Some((_, "pg_filenode.map")) => Kind::RelationMap,
-        Some((folder, _)) if is_status(folder) => Kind::Slru,
-        _ => Kind::File,
+        Some(("global", "pg_control")) => FileKind::ControlFile,
+        Some((_, "pg_filenode.map")) => FileKind::RelationMap,
+        Some((folder, _)) if is_status(folder) => FileKind::Slru,
+        _ => FileKind::File,
     }
 }
 
@@ -201,9 +201,12 @@ mod tests {
 
     #[test]
     fn kinds_follow_from_paths() {
-        assert_eq!(kind_of_path("global/pg_control"), Kind::ControlFile);
-        assert_eq!(kind_of_path("base/5/pg_filenode.map"), Kind::RelationMap);
-        assert_eq!(kind_of_path("pg_xact/0000"), Kind::Slru);
-        assert_eq!(kind_of_path("postgresql.conf"), Kind::File);
+        assert_eq!(kind_of_path("global/pg_control"), FileKind::ControlFile);
+        assert_eq!(
+            kind_of_path("base/5/pg_filenode.map"),
+            FileKind::RelationMap
+        );
+        assert_eq!(kind_of_path("pg_xact/0000"), FileKind::Slru);
+        assert_eq!(kind_of_path("postgresql.conf"), FileKind::File);
     }
 }

@@ -3,7 +3,7 @@
 use pgclinic_cluster::wal::LabelState;
 use pgclinic_cluster::{Cluster, file_place};
 use pgclinic_model::Rule;
-use pgclinic_model::document::{Kind, Level, NotChecked};
+use pgclinic_model::document::{FileKind, Level, NotChecked};
 
 use crate::check::ClusterCheck;
 use crate::findings::{Draft, Findings};
@@ -56,7 +56,7 @@ impl ClusterCheck for BackupLabelCheck {
             }
         };
         let draft = Draft::new(&BACKUP_LABEL, message);
-        let draft = draft.place(file_place("backup_label", Kind::File));
+        let draft = draft.place(file_place("backup_label", FileKind::File));
         out.add(if refused {
             draft.server_says("FATAL:  invalid data in file \"backup_label\"")
         } else {

@@ -4,7 +4,7 @@ use pgclinic_cluster::{Cluster, Comparison, MANIFEST, ManifestState, file_place}
 use pgclinic_format::Lsn;
 use pgclinic_format::backup_manifest::BackupManifest;
 use pgclinic_model::Rule;
-use pgclinic_model::document::{Kind, Level, NotChecked};
+use pgclinic_model::document::{FileKind, Level, NotChecked};
 
 use crate::check::ClusterCheck;
 use crate::findings::{Draft, Findings};
@@ -26,7 +26,7 @@ impl ClusterCheck for BackupManifestCheck {
 
     fn check(&self, cluster: &Cluster, out: &mut Findings) {
         let mut tell = |message: String| {
-            let place = file_place(MANIFEST, Kind::File);
+            let place = file_place(MANIFEST, FileKind::File);
             out.add(Draft::new(&BACKUP_MANIFEST, message).place(place));
         };
         match cluster.manifest_state() {

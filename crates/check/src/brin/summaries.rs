@@ -315,7 +315,7 @@ fn look(
             let attribute = column
                 .of_table
                 .and_then(|of_table| attributes.get(of_table));
-            let seen = Seen {
+            let seen = ColumnSummary {
                 column,
                 bits: *bits,
                 places: places.as_deref(),
@@ -337,14 +337,14 @@ fn look(
 }
 
 /// One column of one summary.
-struct Seen<'s> {
+struct ColumnSummary<'s> {
     column: &'s Column,
     bits: NullBits,
     places: Option<&'s [Range<usize>]>,
     summary: &'s Summary,
 }
 
-impl Seen<'_> {
+impl ColumnSummary<'_> {
     /// What of the row the summary leaves out.
     fn misses(
         &self,

@@ -15,7 +15,7 @@ use pgclinic_format::index_tuple::IndexTuple;
 use pgclinic_model::{Rule, document};
 use pgclinic_scan::PageReader;
 
-use crate::btree::walk::{self, Seen, tree_page};
+use crate::btree::walk::{self, VisitedBlocks, tree_page};
 use crate::btree::{KeyOrder, PageSummary, Tie};
 use crate::findings::Findings;
 use crate::relation_check::{RelationCheck, RelationCx};
@@ -160,7 +160,7 @@ struct Child {
 
 impl Descent<'_> {
     fn level(&mut self, leftmost: BlockNo, out: &mut Findings) {
-        let mut seen = Seen::new(self.relation.fork.blocks);
+        let mut seen = VisitedBlocks::new(self.relation.fork.blocks);
         let mut at = leftmost;
         while at != NO_PAGE && seen.add(at) && !self.relation.is_interrupted() {
             let faces = self.relation.faces();

@@ -15,7 +15,7 @@ use pgclinic_format::index_tuple::IndexTuple;
 use pgclinic_model::{Rule, document};
 use pgclinic_scan::PageReader;
 
-use crate::btree::walk::{self, Seen, tree_page};
+use crate::btree::walk::{self, VisitedBlocks, tree_page};
 use crate::btree::{KeyOrder, PageSummary, Tie, not_in_collation_order};
 use crate::findings::{Draft, Findings};
 use crate::index::words;
@@ -73,7 +73,7 @@ impl RelationCheck for BtreeTree {
         let mut walk = Walk {
             relation,
             meta,
-            seen: Seen::new(relation.fork.blocks),
+            seen: VisitedBlocks::new(relation.fork.blocks),
             broken: false,
             high_key: Vec::new(),
         };
@@ -116,7 +116,7 @@ fn is_root(pages: &mut PageReader<'_>, block: BlockNo) -> bool {
 struct Walk<'a> {
     relation: &'a RelationCx<'a>,
     meta: Meta,
-    seen: Seen,
+    seen: VisitedBlocks,
     broken: bool,
     /// The high key of the page to the left; empty without one.
     high_key: Vec<u8>,

@@ -14,7 +14,7 @@ use pgclinic_model::Rule;
 use pgclinic_model::document::Level;
 use pgclinic_scan::PageReader;
 
-use crate::btree::walk::{self, Seen, tree_page};
+use crate::btree::walk::{self, VisitedBlocks, tree_page};
 use crate::btree::{KeyOrder, PageSummary, Tie};
 use crate::check::ForkCx;
 use crate::entries::heap::HeapItems;
@@ -100,7 +100,7 @@ impl Leaves<'_> {
         let Some(leaves) = walk::levels(&mut pages, meta).last().copied() else {
             return;
         };
-        let mut seen = Seen::new(relation.fork.blocks);
+        let mut seen = VisitedBlocks::new(relation.fork.blocks);
         let mut at = leaves.leftmost;
         while at != NO_PAGE && seen.add(at) && !relation.is_interrupted() {
             let face = relation.faces().and_then(|faces| faces.of(at));

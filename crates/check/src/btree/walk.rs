@@ -86,13 +86,13 @@ pub(crate) fn sight<'p>(
 }
 
 /// Which blocks were seen.
-pub struct Seen(Vec<u64>);
+pub struct VisitedBlocks(Vec<u64>);
 
-impl Seen {
+impl VisitedBlocks {
     /// None of so many.
     pub fn new(blocks: u64) -> Self {
         let words = usize::try_from(blocks.div_ceil(64)).unwrap_or(0);
-        Seen(vec![0; words])
+        VisitedBlocks(vec![0; words])
     }
 
     /// Notes a block; `false` when it was seen before or is beyond the end.

@@ -67,7 +67,7 @@ impl DatabaseCheck for CatalogReferenceMissing {
             lookup.rows_of(table, out);
         }
         for (name, known) in &lookup.targets {
-            if let Target::Unknown = known {
+            if let ReferencedOids::Unknown = known {
                 let name = tables.table(*name).map_or("a catalog", CatalogTable::name);
                 let why = "not all of its rows can be read";
                 tables.not_checked(out, &format!("references to {name}"), why);
@@ -77,7 +77,7 @@ impl DatabaseCheck for CatalogReferenceMissing {
 }
 
 /// The OIDs of a catalog that is referred to.
-enum Target {
+enum ReferencedOids {
     Whole(OidSet),
     /// Some rows cannot be read, so nothing is missing for sure.
     Unknown,
@@ -86,7 +86,7 @@ enum Target {
 struct Lookup<'a, 'b> {
     database: &'b DatabaseContext<'a>,
     tables: &'b CatalogTables<'a>,
-    targets: HashMap<Oid, Target>,
+    targets: HashMap<Oid, ReferencedOids>,
 }
 
 /// What is looked up of the rows of one catalog.
@@ -241,8 +241,8 @@ impl<'a> Lookup<'a, '_> {
             .entry(target)
             .or_insert_with(|| load(tables, target));
         match known {
-            Target::Whole(oids) => Some(oids.contains(oid)),
-            Target::Unknown => None,
+            ReferencedOids::Whole(oids) => Some(oids.contains(oid)),
+            ReferencedOids::Unknown => None,
         }
     }
 
@@ -328,10 +328,10 @@ fn no_attribute(column: usize, value: i64, relation: &str) -> Dangling {
     }
 }
 
-fn load(tables: &CatalogTables<'_>, target: Oid) -> Target {
+fn load(tables: &CatalogTables<'_>, target: Oid) -> ReferencedOids {
     let table = tables.table(target);
     let Some((table, oid)) = table.and_then(|table| Some((table, table.column("oid")?))) else {
-        return Target::Unknown;
+        return ReferencedOids::Unknown;
     };
     let mut oids = OidSet::default();
     let mut whole = true;
@@ -342,9 +342,9 @@ fn load(tables: &CatalogTables<'_>, target: Oid) -> Target {
         None => whole = false,
     });
     if whole && all {
-        Target::Whole(oids)
+        ReferencedOids::Whole(oids)
     } else {
-        Target::Unknown
+        ReferencedOids::Unknown
     }
 }
 

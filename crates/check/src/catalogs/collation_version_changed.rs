@@ -10,7 +10,7 @@ use pgclinic_format::Oid;
 use pgclinic_format::index_page::AccessMethod;
 use pgclinic_format::order::Unordered;
 use pgclinic_model::Rule;
-use pgclinic_model::document::{Kind, Level, NotChecked, Place};
+use pgclinic_model::document::{FileKind, Level, NotChecked, Place};
 use pgclinic_model::plan::Safety;
 use serde_json::{Value, json};
 
@@ -250,7 +250,7 @@ fn place(database: &DatabaseContext<'_>) -> Place {
         path: home.map_or_else(String::new, |home| home.folder.clone()),
         database: database.catalog.database_name.clone(),
         database_oid: Some(oid),
-        kind: Kind::File,
+        kind: FileKind::File,
         ..Place::default()
     }
 }

@@ -3,7 +3,7 @@
 use pgclinic_cluster::inventory::is_remade;
 use pgclinic_cluster::{Cluster, Comparison, file_place};
 use pgclinic_model::Rule;
-use pgclinic_model::document::{Kind, Level};
+use pgclinic_model::document::{FileKind, Level};
 
 use crate::check::ClusterCheck;
 use crate::findings::{Draft, Findings};
@@ -41,7 +41,7 @@ impl ClusterCheck for DatabaseLost {
                 "the row of database {name} (OID {}, directory {folder}) in pg_database is lost: its indexes still name it",
                 lost.oid
             );
-            let mut place = file_place(folder, Kind::File);
+            let mut place = file_place(folder, FileKind::File);
             place.database.clone_from(&lost.name);
             place.database_oid = Some(lost.oid);
             let draft = Draft::new(&DATABASE_LOST, message)

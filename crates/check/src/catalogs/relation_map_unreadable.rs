@@ -7,7 +7,7 @@ use pgclinic_cluster::{Cluster, DatabaseDirectory};
 use pgclinic_format::RelationMap;
 use pgclinic_format::relation_map::RelationMapFault;
 use pgclinic_model::Rule;
-use pgclinic_model::document::{Kind, Level, Place};
+use pgclinic_model::document::{FileKind, Level, Place};
 use pgclinic_source::read_all;
 
 use crate::check::ClusterCheck;
@@ -56,7 +56,7 @@ pub(crate) fn map_place(cluster: &Cluster, home: &DatabaseDirectory) -> Place {
             .get(&home.database)
             .and_then(|database| database.name.clone()),
         database_oid: Some(home.database),
-        kind: Kind::RelationMap,
+        kind: FileKind::RelationMap,
         ..Place::default()
     }
 }

@@ -2,7 +2,7 @@
 
 use pgclinic_cluster::{Cluster, ControlState, file_place};
 use pgclinic_model::Rule;
-use pgclinic_model::document::{Kind, Level};
+use pgclinic_model::document::{FileKind, Level};
 
 use crate::check::ClusterCheck;
 use crate::control_file::unreadable::CONTROL_FILE;
@@ -36,7 +36,7 @@ impl ClusterCheck for ControlFileChecksum {
             Draft::new(&CONTROL_FILE_CHECKSUM, message).bytes(control.crc_at, control.crc_at + 4);
         let draft = draft.fact("stored", stored).fact("computed", computed);
         let draft = draft.server_says("FATAL:  incorrect checksum in control file");
-        out.add(draft.place(file_place(CONTROL_FILE, Kind::ControlFile)));
+        out.add(draft.place(file_place(CONTROL_FILE, FileKind::ControlFile)));
     }
 }
 

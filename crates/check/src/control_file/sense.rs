@@ -8,7 +8,7 @@ use std::ops::Range;
 use pgclinic_cluster::{Cluster, ControlState, file_place};
 use pgclinic_format::control_file::{CHECKSUM_VERSION_AT, State};
 use pgclinic_format::{ControlFile, Layout};
-use pgclinic_model::document::{Kind, Level};
+use pgclinic_model::document::{FileKind, Level};
 use pgclinic_model::{Rule, Severity};
 
 use crate::check::ClusterCheck;
@@ -54,7 +54,7 @@ impl ClusterCheck for ControlFileInconsistent {
             let draft = Draft::new(&CONTROL_FILE_INCONSISTENT, nonsense.message)
                 .severity(nonsense.severity);
             let draft = draft.bytes(nonsense.bytes.start, nonsense.bytes.end);
-            let draft = draft.place(file_place(CONTROL_FILE, Kind::ControlFile));
+            let draft = draft.place(file_place(CONTROL_FILE, FileKind::ControlFile));
             // Behind a wrong checksum the server does not look at the values.
             out.add(match nonsense.server_says.filter(|_| trusted) {
                 Some(words) => draft.server_says(words),

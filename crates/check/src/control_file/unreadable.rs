@@ -5,7 +5,7 @@
 use pgclinic_cluster::{Cluster, ControlState, file_place};
 use pgclinic_format::control_file::{ControlFault, FILE_BYTES, seal};
 use pgclinic_model::Rule;
-use pgclinic_model::document::{Kind, Level};
+use pgclinic_model::document::{FileKind, Level};
 use pgclinic_source::{SourceError, SourceErrorKind, read_all};
 
 use crate::check::ClusterCheck;
@@ -46,7 +46,7 @@ impl ClusterCheck for ControlFileUnreadable {
             _ => None,
         };
         if let Some(draft) = draft {
-            out.add(draft.place(file_place(CONTROL_FILE, Kind::ControlFile)));
+            out.add(draft.place(file_place(CONTROL_FILE, FileKind::ControlFile)));
         }
     }
 }

@@ -57,7 +57,7 @@ impl FastPathVerdict {
 /// What the quick look needs to know of a fork, worked out once a thread.
 pub struct FastPath<'a> {
     special: Option<usize>,
-    lines: Lines,
+    lines: LinePointerTest,
     method: Option<AccessMethod>,
     /// The order of a btree's keys.
     keys: Option<&'a KeyOrder>,
@@ -65,7 +65,7 @@ pub struct FastPath<'a> {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Lines {
+enum LinePointerTest {
     None,
     Index,
     Heap,
@@ -78,10 +78,10 @@ impl<'a> FastPath<'a> {
         let page_len = usize::try_from(fork.build.block_size).unwrap_or(8192);
         let method = fork.method.filter(|_| main || fork.fork() == Fork::Init);
         let lines = match method {
-            _ if fork.level == Level::Pages || !main => Lines::None,
-            Some(AccessMethod::Heap) => Lines::Heap,
-            Some(_) => Lines::Index,
-            None => Lines::None,
+            _ if fork.level == Level::Pages || !main => LinePointerTest::None,
+            Some(AccessMethod::Heap) => LinePointerTest::Heap,
+            Some(_) => LinePointerTest::Index,
+            None => LinePointerTest::None,
         };
         FastPath {
             special: method.map(|method| page_len - method.special_bytes()),
@@ -90,7 +90,7 @@ impl<'a> FastPath<'a> {
             keys: fork.key_order.as_ref(),
             rows: fork
                 .columns
-                .filter(|_| lines == Lines::Heap)
+                .filter(|_| lines == LinePointerTest::Heap)
                 .map(|columns| Rows::new(fork, columns)),
         }
     }
@@ -112,10 +112,12 @@ impl<'a> FastPath<'a> {
             return FastPathVerdict::Odd;
         }
         match self.lines {
-            Lines::None => FastPathVerdict::Plain,
-            Lines::Index if self.index_page_is_right(page, keep) => FastPathVerdict::Plain,
-            Lines::Index => FastPathVerdict::Odd,
-            Lines::Heap => self
+            LinePointerTest::None => FastPathVerdict::Plain,
+            LinePointerTest::Index if self.index_page_is_right(page, keep) => {
+                FastPathVerdict::Plain
+            }
+            LinePointerTest::Index => FastPathVerdict::Odd,
+            LinePointerTest::Heap => self
                 .rows
                 .as_ref()
                 .map_or(FastPathVerdict::Odd, |rows| rows.glance(page, block)),

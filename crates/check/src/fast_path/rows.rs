@@ -16,7 +16,7 @@ use pgclinic_format::{
     BlockNo, ColumnLayout, HeapTuple, LinePointer, LpFlags, MultiXactId, Page, Varlena, Xid,
     varlena,
 };
-use pgclinic_model::document::Kind;
+use pgclinic_model::document::FileKind;
 
 use crate::check::{ForkCx, Limits};
 use crate::fast_path::FastPathVerdict;
@@ -74,7 +74,7 @@ impl<'a> Rows<'a> {
             relminmxid: relation.map_or(MultiXactId(0), |relation| relation.relminmxid),
             toast: relation.map_or(0, |relation| relation.toast),
             method_max: if fork.major() >= 14 { 1 } else { 0 },
-            chunks: (fork.kind == Kind::Toast).then(|| Chunks {
+            chunks: (fork.kind == FileKind::Toast).then(|| Chunks {
                 bytes_max: usize::try_from(fork.build.toast_chunk).unwrap_or(0),
                 number_max: MAX_VALUE_BYTES / fork.build.toast_chunk.max(1),
             }),

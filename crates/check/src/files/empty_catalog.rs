@@ -4,7 +4,7 @@ use pgclinic_cluster::inventory::default_home;
 use pgclinic_cluster::{Cluster, Comparison, Database, DatabaseContext};
 use pgclinic_format::{Fork, Oid, RelationMap, oid};
 use pgclinic_model::Rule;
-use pgclinic_model::document::{Kind, Level, Place};
+use pgclinic_model::document::{FileKind, Level, Place};
 
 use crate::check::DatabaseCheck;
 use crate::findings::{Draft, Findings};
@@ -77,7 +77,7 @@ impl DatabaseCheck for EmptyCatalog {
                 database_oid: Some(oid),
                 relation_oid: Some(*catalog),
                 filenode: Some(*filenode),
-                kind: Kind::Table,
+                kind: FileKind::Table,
                 fork: Some(Fork::Main),
                 ..Place::default()
             };

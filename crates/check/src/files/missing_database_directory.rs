@@ -6,7 +6,7 @@ use pgclinic_cluster::inventory::{Inventory, default_home, directory_of, filled_
 use pgclinic_cluster::{Comparison, Database, DatabaseContext};
 use pgclinic_format::Oid;
 use pgclinic_model::Rule;
-use pgclinic_model::document::{Kind, Level, Place};
+use pgclinic_model::document::{FileKind, Level, Place};
 use pgclinic_source::Presence;
 
 use crate::check::DatabaseCheck;
@@ -134,7 +134,7 @@ fn place(cx: &DatabaseContext<'_>, folder: String) -> Place {
         path: folder,
         database: cx.catalog.database_name.clone(),
         database_oid: Some(cx.catalog.database),
-        kind: Kind::File,
+        kind: FileKind::File,
         ..Place::default()
     }
 }

@@ -3,7 +3,7 @@
 use pgclinic_cluster::{Cluster, Comparison, file_place};
 use pgclinic_format::two_phase::TwoPhaseFault;
 use pgclinic_format::{TwoPhase, Xid};
-use pgclinic_model::document::{Kind, Level, NotChecked};
+use pgclinic_model::document::{FileKind, Level, NotChecked};
 use pgclinic_model::{Rule, Severity};
 use pgclinic_source::{SourceErrorKind, read_all};
 
@@ -47,7 +47,7 @@ impl ClusterCheck for PreparedTransactionFile {
             let settled = cluster.may_compare(Comparison::FilesWithCatalogs);
             let draft = Draft::new(&PREPARED_TRANSACTION_FILE, message)
                 .fact("transaction", xid.0)
-                .place(file_place(path, Kind::File));
+                .place(file_place(path, FileKind::File));
             // A crash can leave a file half written.
             out.add(if settled {
                 draft.server_says(format!("FATAL:  {words}"))

@@ -8,7 +8,7 @@ use pgclinic_format::Fork;
 use pgclinic_format::oid::PG_CLASS;
 use pgclinic_format::types::FIRST_NORMAL_OID;
 use pgclinic_model::Rule;
-use pgclinic_model::document::{Kind, Level, NotChecked, Place};
+use pgclinic_model::document::{FileKind, Level, NotChecked, Place};
 
 use crate::check::DatabaseCheck;
 use crate::findings::{Draft, Findings};
@@ -116,7 +116,7 @@ fn place_of(database: &DatabaseContext<'_>, lost: &LostRelation) -> Place {
         filenode: Some(filenode),
         kind: match relation {
             Some(_) => kind_of(relation),
-            None => Kind::Unknown,
+            None => FileKind::Unknown,
         },
         fork: Some(Fork::Main),
         ..Place::default()

@@ -3,7 +3,7 @@
 use pgclinic_cluster::{Cluster, file_place};
 use pgclinic_format::replication::{ReplicationFault, origin_fault};
 use pgclinic_model::Rule;
-use pgclinic_model::document::{Kind, Level, NotChecked};
+use pgclinic_model::document::{FileKind, Level, NotChecked};
 use pgclinic_source::{SourceErrorKind, read_all};
 
 use crate::check::ClusterCheck;
@@ -47,7 +47,7 @@ impl ClusterCheck for ReplicationOriginFile {
         };
         let (message, words) = told(fault);
         let draft = Draft::new(&REPLICATION_ORIGIN_FILE, message).rows(0);
-        let draft = draft.place(file_place(ORIGINS, Kind::File));
+        let draft = draft.place(file_place(ORIGINS, FileKind::File));
         out.add(match words {
             Some(words) => draft.server_says(format!("PANIC:  {words}")),
             None => draft,

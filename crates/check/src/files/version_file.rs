@@ -5,7 +5,7 @@
 use pgclinic_cluster::inventory::filled_home;
 use pgclinic_cluster::{Comparison, DatabaseContext};
 use pgclinic_model::Rule;
-use pgclinic_model::document::{Kind, Level, NotChecked, Place};
+use pgclinic_model::document::{FileKind, Level, NotChecked, Place};
 use pgclinic_source::{SourceErrorKind, read_all};
 
 use crate::check::DatabaseCheck;
@@ -93,7 +93,7 @@ fn place(cx: &DatabaseContext<'_>, path: String) -> Place {
         path,
         database: cx.catalog.database_name.clone(),
         database_oid: (oid != 0).then_some(oid),
-        kind: Kind::File,
+        kind: FileKind::File,
         ..Place::default()
     }
 }

@@ -16,8 +16,8 @@ use pgclinic_format::gin::{META_BLOCK, Opaque, PageKind, ROOT_BLOCK};
 use pgclinic_model::Rule;
 use pgclinic_scan::PageReader;
 
-use super::face::{Bound, Downlink, Face};
 use super::keys::KeyOrders;
+use super::page_bounds::{Bound, Downlink, PageBounds};
 use super::reached::Reached;
 use crate::findings::{Draft, Findings};
 use crate::gin::tree::{GIN_KEY_ORDER, GIN_POSTING_TREE_ORDER, GIN_TREE_LINK};
@@ -174,7 +174,7 @@ impl<'r, 'a> Walk<'r, 'a> {
                 }
             };
             let named_by = link.as_ref().map(|link| link.parent).or(root_of);
-            let Some(face) = self.visit(level, block, named_by) else {
+            let Some(page) = self.visit(level, block, named_by) else {
                 level.left = None;
                 level.highest = None;
                 at = level.links.ahead.as_ref().map(|link| link.child);
@@ -185,22 +185,22 @@ impl<'r, 'a> Walk<'r, 'a> {
             } else if level.left.as_ref().is_none_or(|left| !left.split) {
                 level.highest = None;
             }
-            self.compare(level, block, &face, named_by);
-            if let Some(parents) = face
+            self.compare(level, block, &page, named_by);
+            if let Some(parents) = page
                 .downlinks
                 .first()
                 .filter(|_| level.first_below.is_none())
             {
                 level.first_below = Some(parents.child);
             }
-            for root in &face.trees {
+            for root in &page.trees {
                 self.tree(Tree::Rows, *root, block, level.out);
             }
-            at = self.next_of(level, block, &face, root_of.is_some());
+            at = self.next_of(level, block, &page, root_of.is_some());
             level.left = Some(Left {
                 block,
-                split: face.split,
-                last: face.last,
+                split: page.split,
+                last: page.last,
             });
         }
     }
@@ -270,7 +270,7 @@ impl<'r, 'a> Walk<'r, 'a> {
         level: &mut Level<'_>,
         block: BlockNo,
         named_by: Option<BlockNo>,
-    ) -> Option<Face> {
+    ) -> Option<PageBounds> {
         // Links behind the end are told page by page.
         if u64::from(block) >= self.relation.fork.blocks {
             return None;
@@ -301,9 +301,9 @@ impl<'r, 'a> Walk<'r, 'a> {
             return None;
         };
         // Flags that contradict each other are told page by page.
-        let face = Face::of(page, block, self.keys.as_ref())?;
+        let page = PageBounds::of(page, block, self.keys.as_ref())?;
         let expected = level.leaf.map(|leaf| level.tree.kind(leaf));
-        let fits = level.tree.has(face.kind) && expected.is_none_or(|kind| kind == face.kind);
+        let fits = level.tree.has(page.kind) && expected.is_none_or(|kind| kind == page.kind);
         if !fits {
             let wanted = match (expected, level.tree) {
                 (Some(kind), _) => kind.words(),
@@ -312,14 +312,14 @@ impl<'r, 'a> Walk<'r, 'a> {
             };
             let message = format!(
                 "block {from} leads here for {wanted}, this is {}",
-                face.kind.words()
+                page.kind.words()
             );
             let draft = self.draft(&GIN_TREE_LINK, block, message);
             level.out.add(self.following(draft, [Some(from), left]));
             return None;
         }
-        level.leaf = Some(face.kind == level.tree.kind(true));
-        Some(face)
+        level.leaf = Some(page.kind == level.tree.kind(true));
+        Some(page)
     }
 
     /// Order on the page, against its left neighbour and against the link that names it.
@@ -327,21 +327,21 @@ impl<'r, 'a> Walk<'r, 'a> {
         &self,
         level: &mut Level<'_>,
         block: BlockNo,
-        face: &Face,
+        page: &PageBounds,
         named_by: Option<BlockNo>,
     ) {
         let rule = match level.tree {
             Tree::Keys => &GIN_KEY_ORDER,
             Tree::Rows => &GIN_POSTING_TREE_ORDER,
         };
-        if let Some(item) = face.disorder {
+        if let Some(item) = page.disorder {
             let message = format!("the key of entry {item} is not above the one before");
             level.out.add(self.draft(rule, block, message).item(item));
         }
         let keys = self.keys.as_ref();
         let order = |a: &Option<Bound>, b: &Option<Bound>| a.as_ref()?.compare(b.as_ref()?, keys);
         if let Some(left) = &level.left
-            && order(&left.last, &face.first).is_some_and(Ordering::is_ge)
+            && order(&left.last, &page.first).is_some_and(Ordering::is_ge)
         {
             let what = words(level.tree);
             let message = format!(
@@ -353,15 +353,15 @@ impl<'r, 'a> Walk<'r, 'a> {
                 .out
                 .add(self.following(draft, [Some(left.block), named_by]));
         }
-        if order(&face.last, &level.highest).is_some_and(Ordering::is_gt) {
+        if order(&page.last, &level.highest).is_some_and(Ordering::is_gt) {
             let what = words(level.tree);
             let parent =
                 named_by.map_or_else(String::new, |block| format!(" that block {block} allows"));
             let message = format!("the last {what} is above the highest one{parent}");
             let draft = self.draft(rule, block, message);
             level.out.add(self.following(draft, [named_by, None]));
-        } else if let (Some(Bound::Row(highest)), Some(bound)) = (&level.highest, face.bound)
-            && (bound > *highest || (!face.split && bound != *highest))
+        } else if let (Some(Bound::Row(highest)), Some(bound)) = (&level.highest, page.bound)
+            && (bound > *highest || (!page.split && bound != *highest))
         {
             let parent = named_by.map_or_else(String::new, |block| format!(" in block {block}"));
             let message =
@@ -376,10 +376,10 @@ impl<'r, 'a> Walk<'r, 'a> {
         &self,
         level: &mut Level<'_>,
         block: BlockNo,
-        face: &Face,
+        page: &PageBounds,
         is_root: bool,
     ) -> Option<BlockNo> {
-        match (face.right, &level.links.ahead) {
+        match (page.right, &level.links.ahead) {
             (Some(right), _) if is_root => {
                 let message = format!("the root has a right neighbour {right}");
                 let draft = self.draft(&GIN_TREE_LINK, block, message);
@@ -421,17 +421,17 @@ impl<'r, 'a> Walk<'r, 'a> {
                 Tree::Keys => &mut self.pages,
                 Tree::Rows => &mut self.row_pages,
             };
-            let face = reader
+            let page = reader
                 .page(block)
-                .and_then(|page| Face::of(page, block, self.keys.as_ref()))
-                .filter(|face| face.kind == tree.kind(false));
-            let Some(face) = face else {
+                .and_then(|page| PageBounds::of(page, block, self.keys.as_ref()))
+                .filter(|page| page.kind == tree.kind(false));
+            let Some(page) = page else {
                 links.broken = true;
                 links.next = None;
                 return;
             };
-            links.next = face.right;
-            links.page = face.downlinks.into_iter();
+            links.next = page.right;
+            links.page = page.downlinks.into_iter();
         }
     }
 

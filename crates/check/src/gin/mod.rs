@@ -1,8 +1,8 @@
 //! What the checks of GIN indexes share: the walk over their trees, and which pages it reaches.
 
-mod face;
 mod keys;
 mod level;
+mod page_bounds;
 mod pages;
 mod pending;
 mod reached;

@@ -126,8 +126,8 @@ fn compare(
             continue;
         };
         let verdict = verdict(page, found, columns, key);
-        elsewhere += u64::from(matches!(verdict, Verdict::Elsewhere));
-        if let Verdict::Other(code) = verdict {
+        elsewhere += u64::from(matches!(verdict, CodeMatch::Elsewhere));
+        if let CodeMatch::Other(code) = verdict {
             let words = format!(
                 "hash code {:#010x} is not {code:#010x}, that of row ({},{})",
                 found.code, found.block, found.offset
@@ -201,7 +201,7 @@ impl Found {
     }
 }
 
-enum Verdict {
+enum CodeMatch {
     /// Some version of the row has this code, or nobody can tell.
     Fits,
     /// The value is in TOAST, where it is not fetched from.
@@ -212,7 +212,7 @@ enum Verdict {
 
 /// All versions of a row on its page: an index made later than an update holds only what came after
 /// it.
-fn verdict(page: Page<'_>, found: Found, columns: &[ColumnLayout], key: Key<'_>) -> Verdict {
+fn verdict(page: Page<'_>, found: Found, columns: &[ColumnLayout], key: Key<'_>) -> CodeMatch {
     let mut offset = found.offset;
     let mut other = None;
     for _ in 0..CHAIN_MAX {
@@ -229,8 +229,8 @@ fn verdict(page: Page<'_>, found: Found, columns: &[ColumnLayout], key: Key<'_>)
         };
         match code_of(tuple, columns, key) {
             Code::Known(code) if code != found.code => other = Some(code),
-            Code::Elsewhere => return Verdict::Elsewhere,
-            Code::Known(_) | Code::Unknown => return Verdict::Fits,
+            Code::Elsewhere => return CodeMatch::Elsewhere,
+            Code::Known(_) | Code::Unknown => return CodeMatch::Fits,
         }
         let next = tuple.t_ctid();
         if tuple.t_infomask2() & HEAP_HOT_UPDATED == 0 || next.block != found.block {
@@ -238,7 +238,7 @@ fn verdict(page: Page<'_>, found: Found, columns: &[ColumnLayout], key: Key<'_>)
         }
         offset = next.offset;
     }
-    other.map_or(Verdict::Fits, Verdict::Other)
+    other.map_or(CodeMatch::Fits, CodeMatch::Other)
 }
 
 /// The hash code of a row's value.

@@ -4,7 +4,7 @@ use pgclinic_format::toast::MAX_VALUE_BYTES;
 use pgclinic_format::varlena::Compressed;
 use pgclinic_format::{Page, Varlena};
 use pgclinic_model::Rule;
-use pgclinic_model::document::Kind;
+use pgclinic_model::document::FileKind;
 
 use crate::check::{PageCheck, PageCx, Wants};
 use crate::findings::{Draft, Findings};
@@ -28,7 +28,7 @@ impl PageCheck for CompressedValue {
 
     /// In a TOAST relation a compressed chunk is wrong whatever it says, and has a rule of its own.
     fn check(&self, page: Page<'_>, cx: &PageCx<'_>, out: &mut Findings) {
-        if cx.fork.kind == Kind::Toast {
+        if cx.fork.kind == FileKind::Toast {
             return;
         }
         for stored in tuples(page) {

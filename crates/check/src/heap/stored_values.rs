@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use pgclinic_cluster::{Catalog, Column, ForkContext};
-use pgclinic_format::datum::{Limits, Prober, Trouble, TypeInfo, TypeKind, Undecodable};
+use pgclinic_format::datum::{Limits, Prober, TypeInfo, TypeKind, Undecodable, UndecodableKind};
 use pgclinic_format::{ColumnLayout, HeapTuple, PlainAttributes};
 
 /// The longest text of a value that stands in its row, and the most that it may unpack to.
@@ -48,13 +48,13 @@ pub(crate) enum Encoding {
 
 /// One column.
 struct StoredColumn {
-    judge: Judge,
+    judge: ValueTest,
     told: AtomicBool,
 }
 
 /// How a value is tried: the cheapest way that finds everything.
 #[derive(Clone)]
-enum Judge {
+enum ValueTest {
     /// Every pattern of bits is a value.
     Anything,
     /// Text without a zero byte.
@@ -83,11 +83,13 @@ impl StoredValues {
         let judge = |column: &Column| StoredColumn {
             judge: catalog
                 .filter(|_| !column.dropped)
-                .map_or(Judge::Anything, |catalog| Judge::of(column, catalog)),
+                .map_or(ValueTest::Anything, |catalog| {
+                    ValueTest::of(column, catalog)
+                }),
             told: AtomicBool::new(false),
         };
         let columns: Vec<_> = columns.unwrap_or_default().iter().map(judge).collect();
-        let is_printed = |column: &StoredColumn| matches!(column.judge, Judge::Printed(..));
+        let is_printed = |column: &StoredColumn| matches!(column.judge, ValueTest::Printed(..));
         StoredValues {
             prints: columns.iter().any(is_printed),
             columns,
@@ -103,14 +105,15 @@ impl StoredValues {
 
     /// Every value of every column is right, whatever its bits.
     pub(crate) fn is_idle(&self) -> bool {
-        let idle = |column: &StoredColumn| matches!(column.judge, Judge::Anything);
+        let idle = |column: &StoredColumn| matches!(column.judge, ValueTest::Anything);
         self.columns.iter().all(idle)
     }
 
     /// Text cannot be judged, and there is some.
     pub(crate) fn leaves_text_out(&self) -> bool {
-        let texts =
-            |column: &StoredColumn| matches!(column.judge, Judge::Text | Judge::Printed(_, true));
+        let texts = |column: &StoredColumn| {
+            matches!(column.judge, ValueTest::Text | ValueTest::Printed(_, true))
+        };
         self.encoding == Encoding::Unknown && self.columns.iter().any(texts)
     }
 
@@ -142,10 +145,10 @@ impl StoredValues {
     #[inline]
     fn is_plainly_right(&self, column: &StoredColumn, value: &[u8]) -> bool {
         match &column.judge {
-            Judge::Anything => true,
-            Judge::Text => is_ascii_without_zero(value) || self.text_fault(value).is_none(),
-            Judge::Number(is_right, _) => is_right(value),
-            Judge::Printed(..) => false,
+            ValueTest::Anything => true,
+            ValueTest::Text => is_ascii_without_zero(value) || self.text_fault(value).is_none(),
+            ValueTest::Number(is_right, _) => is_right(value),
+            ValueTest::Printed(..) => false,
         }
     }
 
@@ -159,7 +162,7 @@ impl StoredValues {
     pub(crate) fn is_anything(&self, index: usize) -> bool {
         self.columns
             .get(index)
-            .is_none_or(|column| matches!(column.judge, Judge::Anything))
+            .is_none_or(|column| matches!(column.judge, ValueTest::Anything))
     }
 
     /// Tries one value, whose varlena header was taken off.
@@ -167,18 +170,20 @@ impl StoredValues {
     pub(crate) fn fault(&self, index: usize, value: &[u8], prober: &mut Prober) -> Option<Fault> {
         let column = self.columns.get(index)?;
         match &column.judge {
-            Judge::Anything => None,
-            Judge::Text => self.text_fault(value),
-            Judge::Number(is_right, _) if is_right(value) => None,
-            Judge::Number(_, ty) => self.printed_fault(column, ty, false, value, prober),
-            Judge::Printed(ty, textual) => self.printed_fault(column, ty, *textual, value, prober),
+            ValueTest::Anything => None,
+            ValueTest::Text => self.text_fault(value),
+            ValueTest::Number(is_right, _) if is_right(value) => None,
+            ValueTest::Number(_, ty) => self.printed_fault(column, ty, false, value, prober),
+            ValueTest::Printed(ty, textual) => {
+                self.printed_fault(column, ty, *textual, value, prober)
+            }
         }
     }
 
     /// The name of the column's type.
     pub(crate) fn type_name(&self, index: usize) -> &str {
         match self.columns.get(index).map(|column| &column.judge) {
-            Some(Judge::Number(_, ty) | Judge::Printed(ty, _)) => &ty.name,
+            Some(ValueTest::Number(_, ty) | ValueTest::Printed(ty, _)) => &ty.name,
             _ => "text",
         }
     }
@@ -186,7 +191,7 @@ impl StoredValues {
     fn text_fault(&self, value: &[u8]) -> Option<Fault> {
         if let Some(at) = value.iter().position(|byte| *byte == 0) {
             let what = "text holds a zero byte";
-            let trouble = Trouble::Damaged;
+            let trouble = UndecodableKind::Damaged;
             return Some(Fault::Undecodable(Undecodable { trouble, what, at }));
         }
         self.encoding_fault(value)
@@ -209,7 +214,9 @@ impl StoredValues {
         match prober.print(ty, value) {
             Ok(text) if textual => self.encoding_fault(text),
             Ok(_) => None,
-            Err(error) if error.trouble == Trouble::Damaged => Some(Fault::Undecodable(error)),
+            Err(error) if error.trouble == UndecodableKind::Damaged => {
+                Some(Fault::Undecodable(error))
+            }
             Err(error) => {
                 let first = !column.told.swap(true, Ordering::Relaxed);
                 first.then_some(Fault::NotTried(error.what))
@@ -218,26 +225,26 @@ impl StoredValues {
     }
 }
 
-impl Judge {
+impl ValueTest {
     fn of(column: &Column, catalog: &Catalog) -> Self {
         let ty = catalog.type_info(column.type_oid);
         if ty.len != column.layout.attlen {
-            return Judge::Anything;
+            return ValueTest::Anything;
         }
-        Judge::of_type(&ty)
+        ValueTest::of_type(&ty)
     }
 
     fn of_type(ty: &Arc<TypeInfo>) -> Self {
         match &ty.kind {
-            TypeKind::Domain(base) => Judge::of_type(base),
-            TypeKind::Enum(labels) if labels.is_empty() => Judge::Anything,
-            TypeKind::Base => Judge::of_base(ty),
-            _ => Judge::Printed(Arc::clone(ty), is_textual(ty)),
+            TypeKind::Domain(base) => ValueTest::of_type(base),
+            TypeKind::Enum(labels) if labels.is_empty() => ValueTest::Anything,
+            TypeKind::Base => ValueTest::of_base(ty),
+            _ => ValueTest::Printed(Arc::clone(ty), is_textual(ty)),
         }
     }
 
     fn of_base(ty: &Arc<TypeInfo>) -> Self {
-        let number = |is_right| Judge::Number(is_right, Arc::clone(ty));
+        let number = |is_right| ValueTest::Number(is_right, Arc::clone(ty));
         match ty.oid {
             // Numbers, points, addresses: what is fixed in width and uses all its bits.
             17
@@ -266,15 +273,15 @@ impl Judge {
             | 4089
             | 4096
             | 4191
-            | 5069 => Judge::Anything,
-            25 | 114 | 142 | 194 | 705 | 1042 | 1043 | 1790 | 2275 => Judge::Text,
+            | 5069 => ValueTest::Anything,
+            25 | 114 | 142 | 194 | 705 | 1042 | 1043 | 1790 | 2275 => ValueTest::Text,
             16 => number(is_bool),
             1082 => number(is_date),
             1083 => number(is_time),
             1114 | 1184 => number(is_timestamp),
             1700 => number(is_numeric),
-            _ if ty.oid >= 16384 && ty.name == "citext" => Judge::Text,
-            _ => Judge::Printed(Arc::clone(ty), is_textual(ty)),
+            _ if ty.oid >= 16384 && ty.name == "citext" => ValueTest::Text,
+            _ => ValueTest::Printed(Arc::clone(ty), is_textual(ty)),
         }
     }
 }

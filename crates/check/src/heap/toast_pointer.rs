@@ -4,7 +4,7 @@ use pgclinic_format::heap_tuple::HEAP_HASEXTERNAL;
 use pgclinic_format::toast::{MAX_VALUE_BYTES, ToastPointer};
 use pgclinic_format::{Page, Varlena};
 use pgclinic_model::Rule;
-use pgclinic_model::document::Kind;
+use pgclinic_model::document::FileKind;
 
 use crate::check::{PageCheck, PageCx, Wants};
 use crate::findings::{Draft, Findings};
@@ -27,7 +27,7 @@ impl PageCheck for ToastPointerCheck {
 
     /// In a TOAST relation any pointer is wrong, and has a rule of its own.
     fn check(&self, page: Page<'_>, cx: &PageCx<'_>, out: &mut Findings) {
-        if cx.fork.kind == Kind::Toast {
+        if cx.fork.kind == FileKind::Toast {
             return;
         }
         for stored in tuples(page) {

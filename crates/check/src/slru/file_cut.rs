@@ -4,7 +4,7 @@ use pgclinic_cluster::status::{gaps, status_limits};
 use pgclinic_cluster::{Cluster, Comparison, file_place};
 use pgclinic_format::StatusLog;
 use pgclinic_format::slru::PAGES_PER_SEGMENT;
-use pgclinic_model::document::{Kind, Level};
+use pgclinic_model::document::{FileKind, Level};
 use pgclinic_model::{Rule, Severity};
 
 use crate::check::ClusterCheck;
@@ -86,6 +86,6 @@ fn odd_lengths(cluster: &Cluster, log: StatusLog, out: &mut Findings) {
         let draft = Draft::new(&SLRU_FILE_TRUNCATED, message)
             .severity(severity)
             .fact("bytes", file.len);
-        out.add(draft.place(file_place(file.path, Kind::Slru)));
+        out.add(draft.place(file_place(file.path, FileKind::Slru)));
     }
 }

@@ -35,7 +35,7 @@ impl PageCheck for SpgistTuple {
         let Some(spgist) = spgist.filter(|page| !page.is_meta()) else {
             return;
         };
-        let known = Known::of(cx);
+        let known = IndexShape::of(cx);
         for (number, pointer) in page.line_pointers() {
             let Some(item) = page.item(pointer) else {
                 continue;
@@ -58,19 +58,19 @@ impl PageCheck for SpgistTuple {
 }
 
 /// What is known of the operator class and the columns.
-struct Known<'a> {
+struct IndexShape<'a> {
     values: Option<ValueKind>,
     columns: Option<&'a [ColumnLayout]>,
     major: u16,
 }
 
-impl<'a> Known<'a> {
-    fn of(cx: &PageCx<'a>) -> Known<'a> {
+impl<'a> IndexShape<'a> {
+    fn of(cx: &PageCx<'a>) -> IndexShape<'a> {
         let index = cx.fork.relation.and_then(|own| own.index.as_ref());
         let class = index.and_then(|index| index.classes.first());
         // What an extension keeps in the leaves need not be what the catalogs say.
         let built_in = class.is_some_and(|class| class.oid < 16384);
-        Known {
+        IndexShape {
             values: class.and_then(ValueKind::of),
             columns: cx.fork.columns.filter(|_| built_in),
             major: cx.fork.major(),
@@ -94,7 +94,7 @@ fn root_fault(page: SpgistPage<'_>, cx: &PageCx<'_>) -> Option<String> {
     ))
 }
 
-fn tuple_fault(page: SpgistPage<'_>, tuple: Tuple<'_>, known: &Known<'_>) -> Option<String> {
+fn tuple_fault(page: SpgistPage<'_>, tuple: Tuple<'_>, known: &IndexShape<'_>) -> Option<String> {
     match (tuple.state(), page.is_leaf()) {
         (State::Live, true) => leaf_fault(page, tuple.leaf(), tuple.bytes(), known),
         (State::Live, false) => inner_fault(page, tuple.inner(), tuple.bytes().len(), known),
@@ -116,7 +116,7 @@ fn leaf_fault(
     page: SpgistPage<'_>,
     leaf: LeafTuple<'_>,
     bytes: &[u8],
-    known: &Known<'_>,
+    known: &IndexShape<'_>,
 ) -> Option<String> {
     let (size, len) = (leaf.size(), bytes.len());
     if usize::try_from(size) != Ok(len) || !len.is_multiple_of(8) {
@@ -163,7 +163,7 @@ fn inner_fault(
     page: SpgistPage<'_>,
     inner: InnerTuple<'_>,
     len: usize,
-    known: &Known<'_>,
+    known: &IndexShape<'_>,
 ) -> Option<String> {
     let size = inner.size();
     if usize::from(size) != len {

@@ -11,7 +11,7 @@ use pgclinic_format::index_page::AccessMethod;
 use pgclinic_format::toast::{MAX_VALUE_BYTES, ToastPointer};
 use pgclinic_format::varlena::size_and_method;
 use pgclinic_model::Rule;
-use pgclinic_model::document::{Kind, Level};
+use pgclinic_model::document::{FileKind, Level};
 use pgclinic_scan::PageReader;
 
 use crate::check::ForkCx;
@@ -73,7 +73,7 @@ impl RelationCheck for ToastValues {
 
     fn check(&self, relation: &RelationCx<'_>, out: &mut Findings) {
         let fork = relation.fork;
-        let own = fork.relation.filter(|_| fork.kind == Kind::Toast);
+        let own = fork.relation.filter(|_| fork.kind == FileKind::Toast);
         let owner = own.and_then(|own| relation.main_fork_of(own.toast_of));
         let (Some(own), Some(owner), Some(cluster)) = (own, owner, fork.cluster) else {
             return;
@@ -147,7 +147,7 @@ fn most_runs(chunk_bytes: u32) -> usize {
 
 /// What was found of a value, as one pointer describes it.
 #[derive(Clone)]
-enum Verdict {
+enum ValueState {
     Sound,
     Faulty(Fault),
     Corrupt(String),
@@ -164,7 +164,7 @@ struct Values<'a, 'r> {
     /// Runs that the longest value has.
     most_runs: usize,
     /// The last pointer to the value at hand, and what it was found to be.
-    told: Option<(ToastPointer, Verdict)>,
+    told: Option<(ToastPointer, ValueState)>,
     orphans: u64,
     orphan_bytes: u64,
 }
@@ -206,9 +206,9 @@ impl Values<'_, '_> {
             _ => self.verdict(pointer.toast),
         };
         match &verdict {
-            Verdict::Sound => {}
-            Verdict::Faulty(fault) => self.tell(pointer, fault, out),
-            Verdict::Corrupt(words) => {
+            ValueState::Sound => {}
+            ValueState::Faulty(fault) => self.tell(pointer, fault, out),
+            ValueState::Corrupt(words) => {
                 let words = format!("value {}: {words}", pointer.toast.va_valueid);
                 out.add(self.draft(&TOAST_VALUE_CORRUPT, pointer, words));
             }
@@ -216,14 +216,14 @@ impl Values<'_, '_> {
         self.told = Some((pointer.toast, verdict));
     }
 
-    fn verdict(&mut self, toast: ToastPointer) -> Verdict {
+    fn verdict(&mut self, toast: ToastPointer) -> ValueState {
         let chunk_bytes = self.relation.fork.build.toast_chunk;
         match fault_of(&self.runs, toast, chunk_bytes) {
-            Some(fault) => Verdict::Faulty(fault),
+            Some(fault) => ValueState::Faulty(fault),
             None if toast.is_compressed() => {
-                self.unpack(toast).map_or(Verdict::Sound, Verdict::Corrupt)
+                self.unpack(toast).map_or(ValueState::Sound, ValueState::Corrupt)
             }
-            None => Verdict::Sound,
+            None => ValueState::Sound,
         }
     }
 

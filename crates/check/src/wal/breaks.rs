@@ -4,7 +4,7 @@ use pgclinic_cluster::wal::{CheckpointState, Recovery, StartKind, Stop};
 use pgclinic_cluster::{Cluster, Comparison, file_place};
 use pgclinic_format::Lsn;
 use pgclinic_format::wal::{EndReason, WalEnd};
-use pgclinic_model::document::{Kind, Place};
+use pgclinic_model::document::{FileKind, Place};
 use pgclinic_model::{Rule, Severity};
 
 use crate::findings::Draft;
@@ -62,7 +62,7 @@ pub(crate) fn place_of(recovery: &Recovery, at: Lsn) -> Place {
     let offset = at.0 - shape.segment_of(at).0;
     Place {
         bytes: Some([offset, offset + 24]),
-        ..file_place(format!("pg_wal/{name}"), Kind::Wal)
+        ..file_place(format!("pg_wal/{name}"), FileKind::Wal)
     }
 }
 

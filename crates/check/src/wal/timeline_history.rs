@@ -2,7 +2,7 @@
 
 use pgclinic_cluster::wal::StartKind;
 use pgclinic_cluster::{Cluster, file_place};
-use pgclinic_model::document::{Kind, Level};
+use pgclinic_model::document::{FileKind, Level};
 use pgclinic_model::{Rule, Severity};
 
 use crate::check::ClusterCheck;
@@ -34,7 +34,7 @@ impl ClusterCheck for TimelineHistory {
             let draft = Draft::new(&TIMELINE_HISTORY, message).severity(severity);
             draft
                 .fact("timeline", timeline)
-                .place(file_place(path, Kind::Wal))
+                .place(file_place(path, FileKind::Wal))
         };
         for (timeline, history) in &recovery.files.histories {
             if let Err(fault) = history {

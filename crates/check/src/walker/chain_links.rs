@@ -149,7 +149,7 @@ fn keep(cluster: &Cluster, link: &Link, mut findings: Findings, books: &mut RunL
         gap.what = format!("{}: {}", link.name, gap.what);
         books.not_checked(gap);
     }
-    let nowhere = pgclinic_cluster::file_place("", pgclinic_model::document::Kind::File);
+    let nowhere = pgclinic_cluster::file_place("", pgclinic_model::document::FileKind::File);
     // The same file of another link is another story.
     let identifier = system_identifier(cluster).wrapping_add(link.started_at().0);
     for mut draft in findings.take_drafts() {

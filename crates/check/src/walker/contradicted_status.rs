@@ -8,7 +8,7 @@ use pgclinic_cluster::{Cluster, file_place};
 use pgclinic_format::StatusLog;
 use pgclinic_format::slru::PAGES_PER_SEGMENT;
 use pgclinic_model::Severity;
-use pgclinic_model::document::{Finding, Kind};
+use pgclinic_model::document::{FileKind, Finding};
 
 use crate::consequences;
 use crate::findings::{Draft, Findings};
@@ -160,7 +160,9 @@ fn root(
 ) -> Option<String> {
     let path = pages.path_of(segment);
     let of_file = |own: &&Finding| {
-        own.severity == Severity::Damage && own.place.kind == Kind::Slru && own.place.path == path
+        own.severity == Severity::Damage
+            && own.place.kind == FileKind::Slru
+            && own.place.path == path
     };
     if let Some(known) = findings.kept().find(of_file) {
         return Some(known.id.clone());
@@ -187,10 +189,10 @@ fn root(
             .place(pages.place(pages.page_of(*first)))
             .bytes(begin, end)
     } else {
-        draft.place(file_place(path, Kind::Slru))
+        draft.place(file_place(path, FileKind::Slru))
     };
     consequences::complete_file(&mut draft);
-    let finding = draft.finish(&file_place("", Kind::Slru), system_identifier(cluster));
+    let finding = draft.finish(&file_place("", FileKind::Slru), system_identifier(cluster));
     let id = finding.id.clone();
     findings.keep(finding);
     Some(id)

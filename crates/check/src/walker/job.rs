@@ -7,7 +7,7 @@ use pgclinic_cluster::{
 };
 use pgclinic_format::index_page::AccessMethod;
 use pgclinic_format::{Fork, Lsn};
-use pgclinic_model::document::{Kind, Level, NotChecked};
+use pgclinic_model::document::{FileKind, Level, NotChecked};
 
 use crate::btree::KeyOrder;
 use crate::check::{ForkCx, Limits};
@@ -183,7 +183,10 @@ fn key_order(
 
 /// A heap at level structure whose rows cannot be walked.
 fn columns_are_unknown(job: &ForkCx<'_>) -> bool {
-    let heap = matches!(job.kind, Kind::Table | Kind::Toast | Kind::MaterializedView);
+    let heap = matches!(
+        job.kind,
+        FileKind::Table | FileKind::Toast | FileKind::MaterializedView
+    );
     heap && job.level >= Level::Structure && job.columns.is_none()
 }
 

@@ -16,7 +16,9 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use pgclinic_cluster::{Cluster, RelationFileName, fork_path};
 use pgclinic_format::{Fork, Lsn};
 use pgclinic_model::Severity;
-use pgclinic_model::document::{Finding, Kind, Level, NotChecked, Origin, Place, RelationSummary};
+use pgclinic_model::document::{
+    FileKind, Finding, Level, NotChecked, Origin, Place, RelationSummary,
+};
 use pgclinic_source::Presence;
 
 use crate::check::ForkCx;
@@ -217,7 +219,7 @@ impl Now<'_> {
     /// The files that it speaks of are, with its block.
     fn is_there(&self, finding: &Finding) -> bool {
         let place = &finding.place;
-        if place.filenode.is_none() && place.kind != Kind::Wal {
+        if place.filenode.is_none() && place.kind != FileKind::Wal {
             return true;
         }
         let len = match Presence::of_file(self.cluster.source().as_ref(), &place.path) {

@@ -4,7 +4,6 @@
 //! Within one, the forks are cut into chunks that threads take in order; what they find does not
 //! depend on who took which.
 
-mod again;
 mod backup_sums;
 mod chain_links;
 mod contradicted_status;
@@ -21,6 +20,7 @@ mod pass;
 pub(crate) mod pass_records;
 #[cfg(test)]
 mod planted;
+mod recheck;
 mod recovered;
 mod relations;
 mod resting_tables;
@@ -42,7 +42,7 @@ use pgclinic_cluster::{
     file_place, selected,
 };
 use pgclinic_format::{ColumnLayout, Fork};
-use pgclinic_model::document::{CheckDocument, Kind, Level, NotChecked, Place};
+use pgclinic_model::document::{CheckDocument, FileKind, Level, NotChecked, Place};
 use pgclinic_model::{Progress, Rule, Selection};
 use pgclinic_scan::{Companion, DatabaseCompanion, Panicked, guarded};
 use pgclinic_spill::{MemoryPlan, Part};
@@ -262,7 +262,7 @@ fn keep_drafts(cluster: &Cluster, findings: &mut Findings, books: &mut RunLedger
     for mut draft in findings.take_drafts() {
         crate::consequences::complete_file(&mut draft);
         partial::forgive(cluster, &mut draft);
-        let nowhere = file_place("", Kind::File);
+        let nowhere = file_place("", FileKind::File);
         let finding = draft.finish(&nowhere, system_identifier(cluster));
         if cluster.is_running() {
             drop(books.held.insert(finding.id.clone(), finding))

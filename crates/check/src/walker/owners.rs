@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use pgclinic_cluster::{Catalog, Relation};
 use pgclinic_format::{Fork, Oid};
-use pgclinic_model::document::{Kind, Owner, Place};
+use pgclinic_model::document::{FileKind, Owner, Place};
 
 use crate::check::ForkCx;
 use crate::walker::CheckOptions;
@@ -52,8 +52,8 @@ fn table_of<'a>(place: &Place, catalog: &'a Catalog) -> Option<&'a Relation> {
         .relations
         .get(&place.relation_oid.filter(|_| is_here)?)?;
     let table = match place.kind {
-        Kind::Index => own.index.as_ref()?.table,
-        Kind::Toast => own.toast_of,
+        FileKind::Index => own.index.as_ref()?.table,
+        FileKind::Toast => own.toast_of,
         _ => return None,
     };
     catalog.relations.get(&table)

@@ -5,7 +5,7 @@ use pgclinic_format::checksum::{checksum_at, page_hash, page_hashes};
 use pgclinic_format::index_page::{AccessMethod, has_line_pointers};
 use pgclinic_format::{BlockNo, Fork, Lsn, Page};
 use pgclinic_model::Severity;
-use pgclinic_model::document::{Finding, Kind, Level, Place};
+use pgclinic_model::document::{FileKind, Finding, Level, Place};
 
 use crate::btree::LeafSummaries;
 use crate::check::{Checksum, ForkCx, PageCheck, PageClass, PageCx, Wants};
@@ -332,9 +332,9 @@ fn may_be_handed(class: PageClass, fork: &ForkCx<'_>) -> bool {
     match class {
         PageClass::Any => true,
         PageClass::Heap => main && fork.method == Some(AccessMethod::Heap),
-        PageClass::Toast => main && fork.kind == Kind::Toast,
+        PageClass::Toast => main && fork.kind == FileKind::Toast,
         PageClass::LinePointers => main && fork.method.is_some(),
-        PageClass::Index => main && fork.kind == Kind::Index && fork.method.is_some(),
+        PageClass::Index => main && fork.kind == FileKind::Index && fork.method.is_some(),
         PageClass::Sequence => main && fork.method == Some(AccessMethod::Sequence),
         PageClass::VisibilityMap => fork.fork() == Fork::Vm,
         PageClass::FreeSpaceMap => fork.fork() == Fork::Fsm,

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use pgclinic_cluster::{Catalog, file_place};
 use pgclinic_format::Fork;
-use pgclinic_model::document::{Finding, Kind, Level, NotChecked};
+use pgclinic_model::document::{FileKind, Finding, Level, NotChecked};
 use pgclinic_model::{Progress, Severity};
 use pgclinic_scan::{WorkerPool, guarded};
 use pgclinic_source::Source;
@@ -192,13 +192,13 @@ fn keep(task: &Task<'_>, mut findings: Findings, system_identifier: u64, books: 
             consequences::leave_to_recovery(&mut draft);
         }
         consequences::complete_file(&mut draft);
-        let nowhere = file_place("", Kind::File);
+        let nowhere = file_place("", FileKind::File);
         let finding = draft.finish(&nowhere, system_identifier);
         book_damage(task, &finding, books);
         books.findings.keep(finding);
     }
     for (draft, more) in findings.take_surplus() {
-        let like = draft.finish(&file_place("", Kind::File), system_identifier);
+        let like = draft.finish(&file_place("", FileKind::File), system_identifier);
         books.findings.count(&like, more);
     }
     for entry in findings.not_checked {

@@ -16,7 +16,7 @@ use pgclinic_cluster::{
 };
 use pgclinic_format::{Fork, Oid};
 use pgclinic_model::Progress;
-use pgclinic_model::document::{Finding, Kind, NotChecked};
+use pgclinic_model::document::{FileKind, Finding, NotChecked};
 use pgclinic_scan::guarded;
 use pgclinic_scan::live::{FreshView, ViewPosition};
 use pgclinic_spill::Part;
@@ -236,7 +236,7 @@ impl RestingTables {
         for mut draft in out.take_drafts() {
             draft.links.compared = true;
             consequences::complete_file(&mut draft);
-            let finding = draft.finish(&file_place("", Kind::File), system_identifier);
+            let finding = draft.finish(&file_place("", FileKind::File), system_identifier);
             self.found.insert(finding.id.clone(), (family, finding));
         }
         for gap in out.not_checked.drain(..) {

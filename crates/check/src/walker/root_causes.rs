@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 
 use pgclinic_model::Severity;
-use pgclinic_model::document::{Finding, Kind, Origin};
+use pgclinic_model::document::{FileKind, Finding, Origin};
 
 /// The first finding of damage of a page, and of a fork.
 #[derive(Default)]
@@ -56,7 +56,7 @@ fn own_origins(finding: &Finding) -> Vec<Origin> {
 /// What comparisons find rests on which rows are live, and that on the status files.
 fn lost_status(findings: &[Finding]) -> Option<String> {
     let of_status = |finding: &&Finding| {
-        finding.severity == Severity::Damage && finding.place.kind == Kind::Slru
+        finding.severity == Severity::Damage && finding.place.kind == FileKind::Slru
     };
     findings
         .iter()

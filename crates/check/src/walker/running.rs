@@ -4,7 +4,7 @@
 //! A page that is read while the server writes it may be torn; a file that was listed may be
 //! dropped, rewritten or cut before it is read; a page may be younger than the WAL that was read.
 //! So nothing above a note is told at first sight. Suspicious pages are put aside and read again
-//! (`again.rs`); what checks of whole files find has to be found twice, with a newer look at
+//! (`recheck.rs`); what checks of whole files find has to be found twice, with a newer look at
 //! control file, WAL, catalogs and folders between, so that nothing which was there both times can
 //! have been on its way.
 //!
@@ -34,8 +34,8 @@ use pgclinic_spill::Part;
 
 use crate::check::ForkCx;
 use crate::run_state::Spot;
-use crate::walker::again::{Again, Newer, print_of, tell_unseen};
 use crate::walker::job::jobs_of;
+use crate::walker::recheck::{NewerView, Recheck, print_of, tell_unseen};
 use crate::walker::recovered::Clusters;
 use crate::walker::resting_tables::RestingLook;
 use crate::walker::run_ledger::RunLedger;
@@ -465,7 +465,7 @@ impl Run<'_> {
         }
         let mut second = SecondRun {
             run: self,
-            again: Again::new(),
+            again: Recheck::new(),
             held,
             view: None,
         };
@@ -506,7 +506,7 @@ impl Run<'_> {
 /// The second look at all that seemed wrong.
 struct SecondRun<'r, 'a> {
     run: &'r mut Run<'a>,
-    again: Again,
+    again: Recheck,
     /// What checks of files found, until they are asked again.
     held: BTreeMap<String, Finding>,
     view: Option<FreshView<'static>>,
@@ -548,7 +548,7 @@ impl SecondLook for SecondRun<'_, '_> {
         let Some(view) = &self.view else {
             return suspects;
         };
-        let newer = Newer {
+        let newer = NewerView {
             view: view.cluster(),
             names: view.replayed_cluster(),
             server: self.run.server,

@@ -19,7 +19,7 @@ use pgclinic_cluster::{
 };
 use pgclinic_format::index_page::AccessMethod;
 use pgclinic_format::{BlockNo, Fork, Oid, Page};
-use pgclinic_model::document::{Finding, Kind, NotChecked};
+use pgclinic_model::document::{FileKind, Finding, NotChecked};
 use pgclinic_model::{Level, Progress};
 use pgclinic_scan::live::{FreshView, ViewPosition};
 use pgclinic_spill::Part;
@@ -256,7 +256,7 @@ fn findings(relation: &RelationCx<'_>, system_identifier: u64) -> BTreeMap<Strin
     let roots = drafts.filter(|draft| draft.links.root).map(|mut draft| {
         draft.links.compared = true;
         consequences::complete_file(&mut draft);
-        let nowhere = file_place("", Kind::File);
+        let nowhere = file_place("", FileKind::File);
         draft.finish(&nowhere, system_identifier)
     });
     roots.map(|finding| (finding.id.clone(), finding)).collect()

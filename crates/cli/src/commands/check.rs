@@ -19,7 +19,7 @@ use pgclinic_cluster::{Cluster, selected};
 use pgclinic_model::document::NotChecked;
 use pgclinic_model::{CheckDocument, Level};
 use pgclinic_report::{CHECK, Document};
-use pgclinic_servers::Target;
+use pgclinic_servers::ConnectionTarget;
 
 use crate::args::{ChainArgs, LoadArgs, RunningArgs, SelectionArgs};
 use crate::asked_server::AskedServer;
@@ -35,7 +35,7 @@ use crate::run_state::{self, StateFile};
 use crate::stream::{check_archives, check_server};
 use crate::target::{self, OpenTarget, Opening};
 use crate::undetected_server::{self, UndetectedServer, Watch};
-use with_measure::{Beside, check_and_measure, measure_as_well};
+use with_measure::{Companion, check_and_measure, measure_as_well};
 
 /// How deep.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
@@ -125,7 +125,7 @@ struct Arguments {
     /// The report then ends with the figures of `pgclinic measure`; in JSON they are `measured`.
     /// Beside a running server they have a read of their own.
     #[arg(long, value_enum, value_name = "WHAT", conflicts_with_all = ["since", "resume"])]
-    with: Option<Beside>,
+    with: Option<Companion>,
     #[command(flatten)]
     running: RunningArgs,
     #[command(flatten)]
@@ -219,7 +219,7 @@ impl Arguments {
     /// meanwhile.
     fn look(
         &self,
-        named: Option<&Target>,
+        named: Option<&ConnectionTarget>,
         unseen: Option<UndetectedServer>,
         course: CourseOf<'_>,
         world: &mut Env<'_>,
@@ -243,7 +243,7 @@ impl Arguments {
             (server, course),
             (self.with, &bar),
         );
-        if let (Ok(document), Some(Beside::Measure), OpenTarget::Cluster(cluster)) =
+        if let (Ok(document), Some(Companion::Measure), OpenTarget::Cluster(cluster)) =
             (&mut done, self.with, &opened)
             && cluster.is_running()
         {
@@ -267,7 +267,7 @@ impl Arguments {
 
     fn opening<'a>(
         &'a self,
-        named: Option<&'a Target>,
+        named: Option<&'a ConnectionTarget>,
         unseen: Option<UndetectedServer>,
         world: &'a Env<'_>,
     ) -> Opening<'a> {
@@ -280,7 +280,7 @@ impl Arguments {
     /// The target; and what is known of a running server on it that cannot be seen.
     fn opened(
         &self,
-        named: Option<&Target>,
+        named: Option<&ConnectionTarget>,
         unseen: Option<UndetectedServer>,
         world: &Env<'_>,
     ) -> Result<(OpenTarget, Option<UndetectedServer>), Failure> {
@@ -294,7 +294,7 @@ impl Arguments {
             && self.level != LevelName::Pages
         {
             // What this machine's libraries say is nothing to a server on another.
-            if named.is_none_or(Target::is_on_this_machine) {
+            if named.is_none_or(ConnectionTarget::is_on_this_machine) {
                 cluster.machine = machine::collations();
             }
             if let Some(bindir) = &self.collate_with {
@@ -309,7 +309,7 @@ impl Arguments {
     fn asked_server(
         &self,
         opened: &OpenTarget,
-        named: Option<&Target>,
+        named: Option<&ConnectionTarget>,
         world: &mut Env<'_>,
     ) -> Result<Option<AskedServer>, Failure> {
         let asked = match (&self.server, named) {
@@ -392,7 +392,7 @@ impl Arguments {
     }
 
     /// What is for files only, and not for a server by its URL.
-    fn refuse_options_of_files(&self, named: &Target) -> Result<(), Failure> {
+    fn refuse_options_of_files(&self, named: &ConnectionTarget) -> Result<(), Failure> {
         let is_asked = self.state.is_some()
             || self.since.is_some()
             || self.running.running
@@ -409,7 +409,7 @@ impl Arguments {
     /// Of a target that passes by once; nothing where it is read as files are.
     fn checked_in_flight(
         &self,
-        server: Option<&Target>,
+        server: Option<&ConnectionTarget>,
         world: &Env<'_>,
     ) -> Result<Option<CheckDocument>, Failure> {
         let has_state = self.state.is_some();
@@ -496,7 +496,7 @@ fn checked(
     options: &CheckOptions,
     world: &Env<'_>,
     (server, course): (Option<AskedServer>, CourseOf<'_>),
-    (with, bar): (Option<Beside>, &Bar),
+    (with, bar): (Option<Companion>, &Bar),
 ) -> Result<CheckDocument, Failure> {
     match opened {
         OpenTarget::Cluster(cluster) if cluster.is_running() => {
@@ -507,7 +507,7 @@ fn checked(
         OpenTarget::Cluster(cluster) => {
             let course = course.course(cluster, options)?;
             Ok(match with {
-                Some(Beside::Measure) => check_and_measure(course, cluster, options, bar),
+                Some(Companion::Measure) => check_and_measure(course, cluster, options, bar),
                 None => check_cluster_on(course, cluster, options, bar),
             })
         }

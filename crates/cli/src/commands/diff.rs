@@ -8,7 +8,7 @@ use pgclinic_cluster::Cluster;
 use pgclinic_diff::{DiffOptions, diff_clusters};
 use pgclinic_model::document::{DIFF_SCHEMA, DiffDocument, DiffVerdict, NotChecked};
 use pgclinic_report::Document;
-use pgclinic_servers::Target;
+use pgclinic_servers::ConnectionTarget;
 
 use crate::args::{ChainArgs, LoadArgs, SelectionArgs};
 use crate::beside_a_server::{self, BesideAServer};
@@ -157,7 +157,7 @@ impl Arguments {
     /// meanwhile.
     fn look(
         &self,
-        servers: &[Option<Target>; 2],
+        servers: &[Option<ConnectionTarget>; 2],
         known: Unseen,
         world: &mut Env<'_>,
     ) -> Result<(DiffDocument, Option<Unseen>), Failure> {
@@ -198,7 +198,7 @@ impl Arguments {
     fn open(
         &self,
         (path, links): (&Path, &[PathBuf]),
-        server: Option<&Target>,
+        server: Option<&ConnectionTarget>,
         known: Option<UndetectedServer>,
         world: &Env<'_>,
     ) -> Result<Side, Failure> {

@@ -16,7 +16,7 @@ use pgclinic_format::{Fork, Oid, Page};
 use pgclinic_model::document::{Coverage, InspectDocument, Target, Tool};
 use pgclinic_model::{Level, Place};
 use pgclinic_report::{Document, INSPECT};
-use pgclinic_servers::Target as Server;
+use pgclinic_servers::ConnectionTarget as Server;
 use pgclinic_source::{Presence, Source};
 
 use crate::args::{ChainArgs, ForkName, RunningArgs, SelectionArgs};

@@ -11,7 +11,7 @@ use clap::{ArgMatches, Args, Command as ClapCommand, FromArgMatches};
 use pgclinic_measure::{MeasureOptions, growth, measure_cluster};
 use pgclinic_model::document::{MEASURE_SCHEMA, MeasureDocument};
 use pgclinic_report::Document;
-use pgclinic_servers::Target;
+use pgclinic_servers::ConnectionTarget;
 
 use crate::args::{ChainArgs, LoadArgs, RunningArgs, SelectionArgs};
 use crate::beside_a_server;
@@ -134,7 +134,7 @@ impl Arguments {
     /// meanwhile.
     fn look(
         &self,
-        named: Option<&Target>,
+        named: Option<&ConnectionTarget>,
         unseen: Option<UndetectedServer>,
         world: &mut Env<'_>,
     ) -> Result<(MeasureDocument, Option<Option<UndetectedServer>>), Failure> {

@@ -21,7 +21,7 @@ use pgclinic_salvage::{
 use pgclinic_model::Progress;
 use pgclinic_model::document::{NotChecked, Outcome, SalvageReport};
 use pgclinic_salvage::schema::given::{GivenTable, tables_in};
-use pgclinic_servers::Target;
+use pgclinic_servers::ConnectionTarget;
 use stream::Parts;
 use text_settings::TextArgs;
 
@@ -259,7 +259,7 @@ impl Command for Salvage {
 }
 
 /// The account is written: there is nothing to be gone on with.
-fn end(arguments: &Arguments, loaded: Option<&Target>) -> Result<(), SalvageError> {
+fn end(arguments: &Arguments, loaded: Option<&ConnectionTarget>) -> Result<(), SalvageError> {
     match loaded {
         Some(target) => end_of_load(target),
         None if arguments.is_to_folder() => end_of_work(arguments.to()),
@@ -269,7 +269,7 @@ fn end(arguments: &Arguments, loaded: Option<&Target>) -> Result<(), SalvageErro
 
 fn salvaged(
     arguments: &Arguments,
-    server: Option<Target>,
+    server: Option<ConnectionTarget>,
     mut options: SalvageOptions,
     parts: Option<Parts>,
     progress: &dyn Progress,

@@ -12,14 +12,14 @@ use pgclinic_surgery::{Consent, Operation, apply, undo};
 
 use crate::drill::bench_copy::BenchCopy;
 use crate::drill::crew::on_copies;
-use crate::drill::judge::Verdict;
+use crate::drill::judge::NewFindings;
 use crate::drill::matrix::Ward;
 use crate::drill::{master, oracle};
 use crate::exit::Failure;
 
 /// What a shot overwrites.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-enum Kind {
+enum ShotKind {
     /// One to eight bytes.
     Bytes,
     /// One bit.
@@ -34,31 +34,31 @@ enum Kind {
     StrayPage,
 }
 
-const KINDS: [Kind; 6] = [
-    Kind::Bytes,
-    Kind::Bit,
-    Kind::Sector,
-    Kind::ZeroSector,
-    Kind::Page,
-    Kind::StrayPage,
+const KINDS: [ShotKind; 6] = [
+    ShotKind::Bytes,
+    ShotKind::Bit,
+    ShotKind::Sector,
+    ShotKind::ZeroSector,
+    ShotKind::Page,
+    ShotKind::StrayPage,
 ];
 
-impl Kind {
+impl ShotKind {
     fn name(self) -> &'static str {
         match self {
-            Kind::Bytes => "bytes",
-            Kind::Bit => "bit",
-            Kind::Sector => "sector",
-            Kind::ZeroSector => "zero-sector",
-            Kind::Page => "page",
-            Kind::StrayPage => "stray-page",
+            ShotKind::Bytes => "bytes",
+            ShotKind::Bit => "bit",
+            ShotKind::Sector => "sector",
+            ShotKind::ZeroSector => "zero-sector",
+            ShotKind::Page => "page",
+            ShotKind::StrayPage => "stray-page",
         }
     }
 }
 
 /// One shot that was chosen.
 pub(crate) struct Shot {
-    kind: Kind,
+    kind: ShotKind,
     checksums: bool,
     place: Place,
     patch: Patch,
@@ -108,7 +108,7 @@ fn targets(cluster: &Cluster) -> Vec<(ForkFiles, Place)> {
 fn shot(
     cluster: &Cluster,
     files: &[(ForkFiles, Place)],
-    kind: Kind,
+    kind: ShotKind,
     checksums: bool,
     rng: &mut fastrand::Rng,
 ) -> Option<Shot> {
@@ -156,26 +156,26 @@ fn page_at(cluster: &Cluster, path: &str, offset: u64) -> Option<Vec<u8>> {
 fn overwrite(
     cluster: &Cluster,
     page: &[u8],
-    kind: Kind,
+    kind: ShotKind,
     files: &ForkFiles,
     rng: &mut fastrand::Rng,
 ) -> Option<(usize, Vec<u8>)> {
     let mut noise = |len: usize| (0..len).map(|_| rng.u8(..)).collect::<Vec<u8>>();
     Some(match kind {
-        Kind::Bytes => {
+        ShotKind::Bytes => {
             let after = noise(8);
             let len = 1 + usize::from(after.first()? % 8);
             let start = rng.usize(..page.len() - len);
             (start, after.get(..len)?.to_vec())
         }
-        Kind::Bit => {
+        ShotKind::Bit => {
             let start = rng.usize(..page.len());
             (start, vec![page.get(start)? ^ (1 << rng.u8(..8))])
         }
-        Kind::Sector => (rng.usize(..page.len() / 512) * 512, noise_of(rng, 512)),
-        Kind::ZeroSector => (rng.usize(..page.len() / 512) * 512, vec![0; 512]),
-        Kind::Page => (0, noise(page.len())),
-        Kind::StrayPage => {
+        ShotKind::Sector => (rng.usize(..page.len() / 512) * 512, noise_of(rng, 512)),
+        ShotKind::ZeroSector => (rng.usize(..page.len() / 512) * 512, vec![0; 512]),
+        ShotKind::Page => (0, noise(page.len())),
+        ShotKind::StrayPage => {
             let pages = files.segments.first()?.len / page.len() as u64;
             let other = rng.u64(..pages.max(1));
             (
@@ -240,7 +240,7 @@ fn fire(ward: &Ward<'_>, shot: &Shot, copy: &mut BenchCopy) -> Result<BlindTrial
         time: None,
     };
     apply(&operation(&journal))?;
-    let verdict = Verdict::new(master::check(&copy.pgdata, 0)?, ward.healthy);
+    let verdict = NewFindings::new(master::check(&copy.pgdata, 0)?, ward.healthy);
     undo(&journal, Some(&copy.pgdata))?;
     std::fs::remove_dir_all(&journal)?;
     apply(&operation(&journal))?;

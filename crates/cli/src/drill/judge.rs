@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use pgclinic_check::{is_comparison, is_expected};
-use pgclinic_model::document::{Finding, Kind, ServerAnswer};
+use pgclinic_model::document::{FileKind, Finding, ServerAnswer};
 use pgclinic_model::{CheckDocument, Severity};
 use pgclinic_surgery::PlannedInjury;
 
@@ -23,11 +23,11 @@ const ON_SCANS: &[&str] = &[
 const ELSEWHERE: &[&str] = &["relation-lost"];
 
 /// What the checks said about a hurt copy, beyond what they say about the master.
-pub(crate) struct Verdict {
+pub(crate) struct NewFindings {
     pub(crate) findings: Vec<Finding>,
 }
 
-impl Verdict {
+impl NewFindings {
     /// The findings that the healthy cluster does not have.
     pub(crate) fn new(document: CheckDocument, healthy: &CheckDocument) -> Self {
         let known: BTreeSet<&str> = healthy
@@ -35,7 +35,7 @@ impl Verdict {
             .iter()
             .map(|finding| finding.id.as_str())
             .collect();
-        Verdict {
+        NewFindings {
             findings: document
                 .findings
                 .into_iter()
@@ -127,7 +127,7 @@ impl Verdict {
         };
         let read = |finding: &&Finding| {
             let asked = !ON_SCANS.contains(&finding.rule.as_str()) || scanned(finding);
-            finding.place.kind != Kind::Index || ward.reads_indexes && asked
+            finding.place.kind != FileKind::Index || ward.reads_indexes && asked
         };
         let foretold: BTreeSet<&String> = self
             .findings

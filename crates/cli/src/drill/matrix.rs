@@ -13,7 +13,7 @@ use pgclinic_surgery::{
 use crate::drill::bench_copy::BenchCopy;
 use crate::drill::crew::on_copies;
 use crate::drill::injury_set::{InjurySet, variants};
-use crate::drill::judge::Verdict;
+use crate::drill::judge::NewFindings;
 use crate::drill::master::{self, Master};
 use crate::drill::oracle::{self, Heard};
 use crate::drill::readings::DatabaseReadings;
@@ -143,7 +143,7 @@ fn row(ward: &Ward<'_>, planned: &Planned, copy: &mut BenchCopy) -> Result<Drill
     let mut failures = Vec::new();
     hurt(ward, planned, copy, "first")?;
     let level = master::level_for(&plan.damage.must);
-    let verdict = Verdict::new(master::check_at(level, &copy.pgdata, 0)?, ward.healthy);
+    let verdict = NewFindings::new(master::check_at(level, &copy.pgdata, 0)?, ward.healthy);
     undo(&journal(ward, copy, "first"), Some(&copy.pgdata))?;
     let undone = copy.differing()?.is_empty();
     if !undone {
@@ -263,7 +263,7 @@ fn server_without(
         return Ok(None);
     }
     let level = master::level_for(&planned.plan.damage.must);
-    let verdict = Verdict::new(master::check_at(level, &copy.pgdata, 0)?, ward.healthy);
+    let verdict = NewFindings::new(master::check_at(level, &copy.pgdata, 0)?, ward.healthy);
     let answer = oracle::hear(ward.master, &copy.pgdata, ward.readings).compared_with(ward.heard);
     let lies = verdict.false_prophecies(&answer, ward);
     failures.extend(

@@ -12,7 +12,7 @@ use pgclinic_model::document::NotChecked;
 use pgclinic_model::{CheckDocument, Progress};
 use pgclinic_salvage::ServerSource;
 use pgclinic_servers::{
-    Archive, BackupOptions, BaseBackup, ConnectOptions, Session, SqlError, Target,
+    Archive, BackupOptions, BaseBackup, ConnectOptions, ConnectionTarget, Session, SqlError,
 };
 use pgclinic_source::tar::{Archives, TarStream};
 use pgclinic_source::{
@@ -32,7 +32,7 @@ const FIRST_BYTES: u64 = 64 << 10;
 
 /// Checks what a server sends as a base backup, no faster than so many bytes a second.
 pub(crate) fn check_server(
-    target: &Target,
+    target: &ConnectionTarget,
     options: &CheckOptions,
     rate: Option<u64>,
     progress: &dyn Progress,
@@ -176,7 +176,7 @@ fn bytes(text: &str) -> Option<u64> {
 }
 
 /// What comes from a server is told as such, with what this way cannot see.
-fn of_server(mut document: CheckDocument, target: &Target) -> CheckDocument {
+fn of_server(mut document: CheckDocument, target: &ConnectionTarget) -> CheckDocument {
     document.target.spec = target.to_string();
     document.target.kind = "server".into();
     document.target.state = Some("running".into());
@@ -207,7 +207,7 @@ fn of_server(mut document: CheckDocument, target: &Target) -> CheckDocument {
 }
 
 /// Why the server did not begin, with what to do.
-fn refusal(target: &Target, error: &SqlError) -> Failure {
+fn refusal(target: &ConnectionTarget, error: &SqlError) -> Failure {
     let user = &target.user;
     let message = error.message();
     let state = message.map_or("", |message| message.sqlstate.as_str());

@@ -11,7 +11,7 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 use common::{Ran, check_json, pgclinic, pgclinic_stopped, text, told};
-use pgclinic_servers::{Checksums, Server, Session, StopMode, Target};
+use pgclinic_servers::{Checksums, ConnectionTarget, Server, Session, StopMode};
 use pgclinic_testkit::{TempCopy, all_majors, copy_of, execute, seed};
 
 const PAGE: u64 = 8192;
@@ -360,9 +360,9 @@ fn a_message_is_explained_beside_its_running_server() {
     let mut session = clinic(&server);
     let path = path_of(&mut session, "public.keyed");
     let message = format!("ERROR:  invalid page in block 1 of relation {path}");
-    let url = Target {
+    let url = ConnectionTarget {
         user: "postgres".into(),
-        ..Target::of(&server, "clinic")
+        ..ConnectionTarget::of(&server, "clinic")
     };
     let url = url.to_string();
     for target in [text(&copy.pgdata), url.as_str()] {

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use common::{Ran, pgclinic, seen, text, told};
-use pgclinic_servers::{Checksums, Scratch, StopMode, Target};
+use pgclinic_servers::{Checksums, ConnectionTarget, Scratch, StopMode};
 use pgclinic_testkit::{
     copy_of, execute, overwrite, run_as, seed, server, streamed_backup, value, with_summaries,
 };
@@ -51,7 +51,7 @@ fn the_same_damage_gives_the_same_findings_in_every_form() {
     );
     streamed_backup(&server, &link, Some(&full));
     let archive = packed(&full);
-    let url = Target::of(&server, "clinic").to_string();
+    let url = ConnectionTarget::of(&server, "clinic").to_string();
 
     let check = |words: &[&str], level: &str| {
         let more = ["--level", level, "--format", "json"];

@@ -7,7 +7,7 @@ use pgclinic_model::document::{DiffDocument, DiffVerdict, MeasureDocument};
 use crate::common;
 
 use common::{Ran, hold_ledger, pgclinic, seen, text, told};
-use pgclinic_servers::{Checksums, Server, StopMode, Target};
+use pgclinic_servers::{Checksums, ConnectionTarget, Server, StopMode};
 use pgclinic_testkit::{
     TempCopy, as_primary, copy_of, execute, overwrite, seed, server, streamed_backup, value,
 };
@@ -21,9 +21,9 @@ fn start(major: u16) -> (Server, TempCopy) {
 }
 
 fn url(server: &Server, user: &str) -> String {
-    let target = Target {
+    let target = ConnectionTarget {
         user: user.into(),
-        ..Target::of(server, "clinic")
+        ..ConnectionTarget::of(server, "clinic")
     };
     target.to_string()
 }

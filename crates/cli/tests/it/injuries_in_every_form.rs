@@ -7,7 +7,7 @@ use crate::common;
 use std::path::Path;
 
 use common::{apart_from_manifests, pgclinic, text, told};
-use pgclinic_servers::{Checksums, Scratch, StopMode, Target};
+use pgclinic_servers::{Checksums, ConnectionTarget, Scratch, StopMode};
 use pgclinic_testkit::{
     Backups, Packing, TempCopy, archived, clinic, copy_of, open, run_as, seed, server,
     with_summaries,
@@ -85,7 +85,7 @@ fn the_same_damage_gives_the_same_findings_in_every_form() {
     let backups = Backups::taken(&server, &scratch, changes);
     let running = check(&data, "full");
     let running_pages = check(&data, "pages");
-    let url = Target::of(&server, "clinic").to_string();
+    let url = ConnectionTarget::of(&server, "clinic").to_string();
     let stream = check(&[&url], "pages");
     server.stop(StopMode::Fast).expect("a stop");
     assert_eq!(

@@ -5,7 +5,7 @@ use pgclinic_model::{CheckDocument, Severity};
 use crate::common;
 
 use common::{Ran, count, hold_ledger, pgclinic, seen, text, told};
-use pgclinic_servers::{Checksums, Server, StartOptions, StopMode, Target};
+use pgclinic_servers::{Checksums, ConnectionTarget, Server, StartOptions, StopMode};
 use pgclinic_testkit::{
     TempCopy, all_majors, as_primary, catch_up, copy_of, execute, overwrite, seed, server, standby,
     value,
@@ -18,9 +18,9 @@ fn start(major: u16, checksums: Checksums) -> (Server, TempCopy) {
 }
 
 fn url(server: &Server, user: &str) -> String {
-    let target = Target {
+    let target = ConnectionTarget {
         user: user.into(),
-        ..Target::of(server, "clinic")
+        ..ConnectionTarget::of(server, "clinic")
     };
     target.to_string()
 }

@@ -276,7 +276,7 @@ fn a_page_overwritten_under_a_server_is_a_loss_of_its_table() {
 #[test]
 fn what_does_not_go_with_a_running_server_is_refused() {
     let (copy, server) = started(15, Checksums::On, &as_primary());
-    let target = pgclinic_servers::Target::of(&server, "clinic").to_string();
+    let target = pgclinic_servers::ConnectionTarget::of(&server, "clinic").to_string();
     let to_itself = [
         "salvage",
         text(&copy.pgdata),

@@ -10,7 +10,7 @@ use std::fs;
 use std::path::{Component, Path};
 
 use common::{account_page, pgclinic, text};
-use pgclinic_servers::{Checksums, Server, Session, StopMode, Target};
+use pgclinic_servers::{Checksums, ConnectionTarget, Server, Session, StopMode};
 use pgclinic_testkit::{clinic, copy_of, open, seed, server};
 
 fn account(folder: &Path) -> SalvageReport {
@@ -101,7 +101,7 @@ fn names_are_safe_on_every_disk_and_whole_in_a_server() {
     session(&running, "postgres")
         .execute("CREATE DATABASE again TEMPLATE template0")
         .expect("a database");
-    let url = Target::of(&running, "again").to_string();
+    let url = ConnectionTarget::of(&running, "again").to_string();
     pgclinic(&[&from[..], &["--to", &url]].concat()).exits(0);
     let mut again = session(&running, "again");
     for (number, table) in TABLES.iter().enumerate() {

@@ -9,7 +9,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use common::{SmallDisk, files, pgclinic, text};
-use pgclinic_servers::{Checksums, Server, StopMode, Target, TextRow};
+use pgclinic_servers::{Checksums, ConnectionTarget, Server, StopMode, TextRow};
 use pgclinic_testkit::{copy_of, run_as, seed, server};
 
 fn account(folder: &Path) -> SalvageReport {
@@ -99,7 +99,7 @@ fn an_account_of_a_server_that_does_not_fit_can_be_written_later() {
     session
         .execute("CREATE DATABASE again TEMPLATE template0")
         .expect("a database");
-    let url = Target::of(&running, "again").to_string();
+    let url = ConnectionTarget::of(&running, "again").to_string();
     let from = text(&source.pgdata);
     let to = ["salvage", from, "--database", "clinic", "--to", &url];
     let full = pgclinic(&[&to[..], &["--account", "/dev/full"]].concat()).exits(2);
@@ -185,7 +185,7 @@ fn a_server_with_a_full_disk_is_gone_on_with() {
     while std::io::Write::write_all(&mut (&ballast), &noise).is_ok() {
         bytes += noise.len() as u64;
     }
-    let url = Target::of(&running, "again").to_string();
+    let url = ConnectionTarget::of(&running, "again").to_string();
     let line = [
         "salvage",
         text(&source.pgdata),

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use pgclinic_model::document::{Kind, Place};
+use pgclinic_model::document::{FileKind, Place};
 
 use crate::{Cluster, ReadGap, StatusFile};
 use pgclinic_format::StatusLog;
@@ -115,7 +115,7 @@ impl<'a> StatusPages<'a> {
     pub fn place(&self, page: u64) -> Place {
         Place {
             block: u32::try_from(page).ok(),
-            ..file_place(self.path_of(page / PAGES_PER_SEGMENT), Kind::Slru)
+            ..file_place(self.path_of(page / PAGES_PER_SEGMENT), FileKind::Slru)
         }
     }
 

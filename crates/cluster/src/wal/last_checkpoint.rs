@@ -98,8 +98,8 @@ impl<'a> Search<'a> {
             let (mut last, mut promoted) = (None, false);
             self.each_checkpoint(number, |event| {
                 match event {
-                    Seen::Checkpoint(found) => (last, promoted) = (Some(found), false),
-                    Seen::EndOfRecovery => promoted = true,
+                    RecoveryPoint::Checkpoint(found) => (last, promoted) = (Some(found), false),
+                    RecoveryPoint::EndOfRecovery => promoted = true,
                 }
                 true
             });
@@ -117,7 +117,7 @@ impl<'a> Search<'a> {
         for number in in_line {
             let mut first = None;
             self.each_checkpoint(number, |event| {
-                if let Seen::Checkpoint(found) = event
+                if let RecoveryPoint::Checkpoint(found) = event
                     && found.checkpoint.redo >= begin
                 {
                     first.get_or_insert(found);
@@ -146,7 +146,7 @@ impl<'a> Search<'a> {
 
     /// Gives the checkpoints that begin in a segment, and ends of recoveries, until `goes_on` is
     /// false.
-    fn each_checkpoint(&self, number: u64, mut goes_on: impl FnMut(Seen) -> bool) {
+    fn each_checkpoint(&self, number: u64, mut goes_on: impl FnMut(RecoveryPoint) -> bool) {
         let size = u64::from(self.shape.segment_bytes);
         let Some(begin) = number.checked_mul(size) else {
             return;
@@ -165,12 +165,12 @@ impl<'a> Search<'a> {
                     shutdown,
                     checkpoint,
                     ..
-                } => Seen::Checkpoint(Found {
+                } => RecoveryPoint::Checkpoint(Found {
                     at: record.lsn,
                     checkpoint,
                     shutdown,
                 }),
-                Event::EndOfRecovery { .. } => Seen::EndOfRecovery,
+                Event::EndOfRecovery { .. } => RecoveryPoint::EndOfRecovery,
                 _ => continue,
             };
             if !goes_on(seen) {
@@ -192,7 +192,7 @@ impl<'a> Search<'a> {
     }
 }
 
-enum Seen {
+enum RecoveryPoint {
     Checkpoint(Found),
     EndOfRecovery,
 }

@@ -6,27 +6,27 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::{Decimal128Type, Int32Type, Int64Type, TimestampMicrosecondType};
 use arrow_array::{Array, RecordBatch};
 use arrow_schema::DataType;
-use pgclinic_columnar::{Field, Kind, Layout, Packer, PackerPlan, cells};
+use pgclinic_columnar::{ColumnKind, Field, Layout, Packer, PackerPlan, cells};
 
 const ROWS: i32 = 10_000;
 
 fn fields() -> Vec<Field> {
     let kinds = [
-        ("number", Kind::Int32),
-        ("text", Kind::Text),
+        ("number", ColumnKind::Int32),
+        ("text", ColumnKind::Text),
         (
             "price",
-            Kind::Decimal {
+            ColumnKind::Decimal {
                 precision: 20,
                 scale: 3,
             },
         ),
-        ("moment", Kind::TimestampUtc),
-        ("list", Kind::List(Box::new(Kind::Int64))),
-        ("id", Kind::Uuid),
-        ("flag", Kind::Boolean),
+        ("moment", ColumnKind::TimestampUtc),
+        ("list", ColumnKind::List(Box::new(ColumnKind::Int64))),
+        ("id", ColumnKind::Uuid),
+        ("flag", ColumnKind::Boolean),
     ];
-    let field = |(name, kind): (&str, Kind)| Field {
+    let field = |(name, kind): (&str, ColumnKind)| Field {
         name: name.into(),
         kind,
     };

@@ -33,7 +33,7 @@ const UTF8: i32 = 6;
 const SEQUENCE_COLUMNS: [(&str, u32); 3] = [("last_value", 20), ("log_cnt", 20), ("is_called", 16)];
 
 /// What is known of one column.
-struct Known {
+struct KnownColumn {
     number: u16,
     name: String,
     layout: ColumnLayout,
@@ -44,7 +44,7 @@ struct Known {
 /// The columns of a page's relation, and how much may still be spent on the page's values: a
 /// damaged page can have thousands of line pointers to one tuple.
 pub(super) struct Columns {
-    known: Vec<Known>,
+    known: Vec<KnownColumn>,
     layouts: Vec<ColumnLayout>,
     values_left: Cell<usize>,
     unpack_left: Cell<usize>,
@@ -144,7 +144,7 @@ fn paint_value(
     value: &mut ValueAnatomy,
     item: Item<'_>,
     range: &Range<usize>,
-    column: &Known,
+    column: &KnownColumn,
     cover: &mut Cover,
 ) {
     let on_page = item.at.saturating_add(range.start)..item.at.saturating_add(range.end);
@@ -156,11 +156,11 @@ fn paint_value(
     );
 }
 
-fn known_columns(cx: &AnatomyCx<'_>) -> Vec<Known> {
+fn known_columns(cx: &AnatomyCx<'_>) -> Vec<KnownColumn> {
     if cx.kind == PageKind::Method(AccessMethod::Sequence) {
         let columns = SEQUENCE_COLUMNS.iter().zip(sequence::COLUMNS).zip(1..);
         return columns
-            .map(|(((name, oid), layout), number)| Known {
+            .map(|(((name, oid), layout), number)| KnownColumn {
                 number,
                 name: (*name).into(),
                 layout,
@@ -169,7 +169,7 @@ fn known_columns(cx: &AnatomyCx<'_>) -> Vec<Known> {
             })
             .collect();
     }
-    let known = |column: &Column| Known {
+    let known = |column: &Column| KnownColumn {
         number: column.attnum,
         name: column.name.clone(),
         layout: column.layout,
@@ -179,7 +179,7 @@ fn known_columns(cx: &AnatomyCx<'_>) -> Vec<Known> {
     cx.columns.unwrap_or_default().iter().map(known).collect()
 }
 
-fn blank(column: &Known) -> ValueAnatomy {
+fn blank(column: &KnownColumn) -> ValueAnatomy {
     ValueAnatomy {
         number: column.number,
         name: Some(column.name.clone()),
@@ -200,7 +200,7 @@ fn missing(value: &mut ValueAnatomy) {
 
 /// One value on its way to text.
 struct Decoder<'a> {
-    column: &'a Known,
+    column: &'a KnownColumn,
     columns: &'a Columns,
     cx: &'a AnatomyCx<'a>,
 }

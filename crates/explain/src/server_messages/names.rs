@@ -2,7 +2,7 @@
 //! with them.
 
 use pgclinic_format::Fork;
-use pgclinic_model::document::Kind;
+use pgclinic_model::document::FileKind;
 use pgclinic_model::{in_quotes, shell_word};
 
 use super::facts::Facts;
@@ -43,7 +43,7 @@ impl Names<'_> {
     /// The relation is known to be an index.
     pub fn is_index(&self) -> bool {
         self.known()
-            .is_some_and(|relation| relation.kind == Kind::Index)
+            .is_some_and(|relation| relation.kind == FileKind::Index)
     }
 
     /// The relation is known to be a table, a TOAST relation or a materialised view.
@@ -51,7 +51,7 @@ impl Names<'_> {
         self.known().is_some_and(|relation| {
             matches!(
                 relation.kind,
-                Kind::Table | Kind::Toast | Kind::MaterializedView
+                FileKind::Table | FileKind::Toast | FileKind::MaterializedView
             )
         })
     }

@@ -1,7 +1,7 @@
 //! What `pgclinic explain` prints. The first line is always to take a copy.
 
 use pgclinic_model::Rule;
-use pgclinic_model::document::Kind;
+use pgclinic_model::document::FileKind;
 
 use super::message::{Match, ServerMessage};
 use super::names::Names;
@@ -78,7 +78,7 @@ fn place(names: &Names<'_>) -> Vec<String> {
     }
     if let (Some(owner), Some(relation)) = (&resolved.owner, &resolved.relation) {
         lines.push(match relation.kind {
-            Kind::Toast => format!(
+            FileKind::Toast => format!(
                 "- it keeps the TOASTed values of {} {}",
                 owner.kind.words(),
                 visible(&owner.name)

@@ -4,7 +4,7 @@ use pgclinic_cluster::{
     Catalog, Cluster, DatabaseDirectory, ForkFiles, RelKind, Relation, RelationFileName,
 };
 use pgclinic_format::{BlockNo, Fork, Oid};
-use pgclinic_model::document::Kind;
+use pgclinic_model::document::FileKind;
 use pgclinic_source::SourceSpec;
 
 use super::facts::Facts;
@@ -22,7 +22,7 @@ pub struct Named {
     /// As SQL wants it.
     pub sql_name: String,
     /// What it is.
-    pub kind: Kind,
+    pub kind: FileKind,
 }
 
 /// What was found of a message's place.
@@ -113,7 +113,7 @@ fn resolve_path(cluster: &Cluster, facts: &Facts, path: &str, resolved: &mut Res
         )),
     }
     let relation = catalog.by_file(home.tablespace, file.filenode);
-    let fork = Place {
+    let fork = ForkFile {
         home,
         filenode: file.filenode,
         fork: file.fork,
@@ -137,12 +137,12 @@ fn name_relation(catalog: &Catalog, relation: &Relation, resolved: &mut Resolved
 
 fn named(relation: &Relation) -> Named {
     let kind = match relation.kind {
-        RelKind::Table => Kind::Table,
-        RelKind::Index => Kind::Index,
-        RelKind::Sequence => Kind::Sequence,
-        RelKind::Toast => Kind::Toast,
-        RelKind::MaterializedView => Kind::MaterializedView,
-        RelKind::WithoutStorage | RelKind::Unknown(_) => Kind::Unknown,
+        RelKind::Table => FileKind::Table,
+        RelKind::Index => FileKind::Index,
+        RelKind::Sequence => FileKind::Sequence,
+        RelKind::Toast => FileKind::Toast,
+        RelKind::MaterializedView => FileKind::MaterializedView,
+        RelKind::WithoutStorage | RelKind::Unknown(_) => FileKind::Unknown,
     };
     Named {
         name: relation.qualified_name(),
@@ -152,14 +152,14 @@ fn named(relation: &Relation) -> Named {
 }
 
 /// A fork on disk.
-struct Place<'a> {
+struct ForkFile<'a> {
     home: &'a DatabaseDirectory,
     filenode: Oid,
     fork: Fork,
     segment: u32,
 }
 
-impl Place<'_> {
+impl ForkFile<'_> {
     fn resolve(
         &self,
         cluster: &Cluster,
@@ -289,7 +289,7 @@ impl Found<'_> {
             home.tablespace == self.relation.tablespace && home.database == self.catalog.database
         };
         if let Some(home) = self.cluster.homes.iter().find(in_database) {
-            let place = Place {
+            let place = ForkFile {
                 home,
                 filenode: self.relation.filenode,
                 fork: Fork::Main,

@@ -63,7 +63,7 @@ pub use style::{
     ByteaOutput, DateOrder, DateStyle, IntervalStyle, MoneyFormat, MoneySigns, ObjectNames, Style,
 };
 pub use types::{DESCRIBED_OID, Field, TypeInfo, TypeKind};
-pub use undecodable::{Trouble, Undecodable};
+pub use undecodable::{Undecodable, UndecodableKind};
 pub use unpacker::{Unpacker, decompress_prefix};
 pub use zone::Zone;
 
@@ -118,7 +118,7 @@ pub fn to_value(ty: &TypeInfo, value: &[u8], limits: Limits) -> Result<Value, Un
 }
 
 /// As [`to_value`], for callers that want UTF-8 or nothing. Text of another encoding is an
-/// `Undecodable` of [`Trouble::Encoding`] whose `at` counts in the printed text.
+/// `Undecodable` of [`UndecodableKind::Encoding`] whose `at` counts in the printed text.
 pub fn to_text(ty: &TypeInfo, value: &[u8], limits: Limits) -> Result<String, Undecodable> {
     let mut printer = Printer::new(limits);
     printer.value(ty, value)?;

@@ -4,7 +4,7 @@ use std::fmt;
 
 /// The kinds of trouble; only `Damaged` accuses the bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Trouble {
+pub enum UndecodableKind {
     /// No server writes these bytes for this type.
     Damaged,
     /// The bytes may be right, but this type is not decoded here.
@@ -19,7 +19,7 @@ pub enum Trouble {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Undecodable {
     /// Whose fault it is.
-    pub trouble: Trouble,
+    pub trouble: UndecodableKind,
     /// What was seen, in lower case without a full stop.
     pub what: &'static str,
     /// Bytes from the beginning of the innermost value that could not be decoded.
@@ -29,7 +29,7 @@ pub struct Undecodable {
 impl Undecodable {
     pub(super) fn damaged(what: &'static str, at: usize) -> Self {
         Undecodable {
-            trouble: Trouble::Damaged,
+            trouble: UndecodableKind::Damaged,
             what,
             at,
         }
@@ -37,7 +37,7 @@ impl Undecodable {
 
     pub(super) fn unsupported(what: &'static str) -> Self {
         Undecodable {
-            trouble: Trouble::Unsupported,
+            trouble: UndecodableKind::Unsupported,
             what,
             at: 0,
         }
@@ -45,7 +45,7 @@ impl Undecodable {
 
     pub(super) fn limit(what: &'static str) -> Self {
         Undecodable {
-            trouble: Trouble::Limit,
+            trouble: UndecodableKind::Limit,
             what,
             at: 0,
         }
@@ -53,7 +53,7 @@ impl Undecodable {
 
     pub(super) fn encoding(at: usize) -> Self {
         Undecodable {
-            trouble: Trouble::Encoding,
+            trouble: UndecodableKind::Encoding,
             what: "text is not valid UTF-8",
             at,
         }
@@ -63,8 +63,10 @@ impl Undecodable {
 impl fmt::Display for Undecodable {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.trouble {
-            Trouble::Damaged | Trouble::Encoding => write!(f, "{} at byte {}", self.what, self.at),
-            Trouble::Unsupported | Trouble::Limit => f.write_str(self.what),
+            UndecodableKind::Damaged | UndecodableKind::Encoding => {
+                write!(f, "{} at byte {}", self.what, self.at)
+            }
+            UndecodableKind::Unsupported | UndecodableKind::Limit => f.write_str(self.what),
         }
     }
 }

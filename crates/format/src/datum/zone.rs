@@ -19,7 +19,7 @@ const KIND_BYTES: usize = 6;
 
 /// What clocks show for a while.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) struct Kind {
+pub(super) struct LocalTimeType {
     /// Seconds east of Greenwich.
     pub(super) east: i32,
     pub(super) is_summer: bool,
@@ -31,7 +31,7 @@ pub(super) struct Kind {
 pub struct Zone {
     /// Moments in seconds since 1970, rising, each with what holds from then on.
     changes: Vec<(i64, usize)>,
-    kinds: Cow<'static, [Kind]>,
+    kinds: Cow<'static, [LocalTimeType]>,
     /// What holds before the first change.
     first: usize,
     /// What holds from the last change on.
@@ -44,7 +44,7 @@ impl Zone {
         changes: Vec::new(),
         kinds: Cow::Borrowed(
             const {
-                &[Kind {
+                &[LocalTimeType {
                     east: 0,
                     is_summer: false,
                     abbreviation: Cow::Borrowed("UTC"),
@@ -151,7 +151,7 @@ fn zone(block: &[u8], counts: &Counts, width: usize, rule: Option<&str>) -> Opti
     let (numbers, rest) = rest.split_at_checked(counts.times)?;
     let (raw, rest) = rest.split_at_checked(counts.kinds.checked_mul(KIND_BYTES)?)?;
     let letters = rest.get(..counts.letters)?;
-    let kinds: Option<Vec<Kind>> = raw
+    let kinds: Option<Vec<LocalTimeType>> = raw
         .chunks_exact(KIND_BYTES)
         .map(|raw| kind(raw, letters))
         .collect();
@@ -177,11 +177,11 @@ fn zone(block: &[u8], counts: &Counts, width: usize, rule: Option<&str>) -> Opti
     })
 }
 
-fn kind(raw: &[u8], letters: &[u8]) -> Option<Kind> {
+fn kind(raw: &[u8], letters: &[u8]) -> Option<LocalTimeType> {
     let [_, _, _, _, is_summer, at] = *raw.first_chunk()?;
     let name = letters.get(usize::from(at)..)?;
     let name = name.split(|byte| *byte == 0).next()?;
-    Some(Kind {
+    Some(LocalTimeType {
         east: word(raw)?,
         is_summer: is_summer != 0,
         abbreviation: Cow::Owned(String::from_utf8(name.to_vec()).ok()?),
@@ -190,11 +190,11 @@ fn kind(raw: &[u8], letters: &[u8]) -> Option<Kind> {
 
 /// What held before the first change: the first kind where no change leads to it, else the standard
 /// time before the first summer time, else any standard time.
-fn first(kinds: &[Kind], changes: &[(i64, usize)]) -> usize {
+fn first(kinds: &[LocalTimeType], changes: &[(i64, usize)]) -> usize {
     if changes.iter().all(|(_, kind)| *kind != 0) {
         return 0;
     }
-    let is_standard = |kind: &Kind| !kind.is_summer;
+    let is_standard = |kind: &LocalTimeType| !kind.is_summer;
     let to = changes.first().map_or(0, |(_, kind)| *kind);
     let before = match kinds.get(to) {
         Some(kind) if kind.is_summer => kinds.get(..to).unwrap_or_default(),

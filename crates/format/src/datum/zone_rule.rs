@@ -3,7 +3,7 @@
 
 use std::borrow::Cow;
 
-use super::zone::Kind;
+use super::zone::LocalTimeType;
 use crate::calendar::{DAYS_FROM_1970_TO_2000, civil};
 
 const DAY: i64 = 86_400;
@@ -36,14 +36,14 @@ struct Change {
 /// When standard and summer time hold in any year, as a POSIX rule says it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Rule {
-    pub(super) standard: Kind,
-    summer: Option<(Kind, Change, Change)>,
+    pub(super) standard: LocalTimeType,
+    summer: Option<(LocalTimeType, Change, Change)>,
 }
 
 impl Rule {
     pub(super) fn parse(text: &str) -> Option<Rule> {
         let mut reader = Reader { rest: text };
-        let standard = Kind {
+        let standard = LocalTimeType {
             abbreviation: Cow::Owned(reader.name()?),
             east: i32::try_from(-reader.time()?).ok()?,
             is_summer: false,
@@ -64,7 +64,7 @@ impl Rule {
             reader.rest = USUAL;
         }
         let (begin, end) = (reader.change()?, reader.change()?);
-        let summer = Kind {
+        let summer = LocalTimeType {
             abbreviation: Cow::Owned(name),
             east,
             is_summer: true,
@@ -76,7 +76,7 @@ impl Rule {
     }
 
     /// What holds at a moment in seconds since 1970.
-    pub(super) fn at(&self, moment: i64) -> &Kind {
+    pub(super) fn at(&self, moment: i64) -> &LocalTimeType {
         let Some((summer, begin, end)) = &self.summer else {
             return &self.standard;
         };

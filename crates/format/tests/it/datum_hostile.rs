@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use pgclinic_format::datum::{
-    BinaryWriter, Field, Limits, Trouble, TypeInfo, TypeKind, builtin, builtin_oids, decompress,
-    to_text, to_value,
+    BinaryWriter, Field, Limits, TypeInfo, TypeKind, UndecodableKind, builtin, builtin_oids,
+    decompress, to_text, to_value,
 };
 use pgclinic_format::pglz;
 use proptest::prelude::*;
@@ -126,7 +126,7 @@ fn a_bomb_meets_the_limit() {
     bytes.extend(900_000_000_u32.to_le_bytes());
     bytes.extend([0; 4]);
     let error = to_text(&builtin(1009).unwrap(), &bytes, LIMITS).unwrap_err();
-    assert_eq!(error.trouble, Trouble::Limit);
+    assert_eq!(error.trouble, UndecodableKind::Limit);
 }
 
 #[test]
@@ -140,7 +140,7 @@ fn a_domain_of_itself_meets_the_depth() {
     }
     assert_eq!(
         to_text(&ty, &[1, 0, 0, 0], LIMITS).unwrap_err().trouble,
-        Trouble::Limit
+        UndecodableKind::Limit
     );
 }
 
@@ -158,7 +158,7 @@ fn arrays_that_claim_to_hold_arrays_meet_the_depth() {
         ..Limits::default()
     };
     let error = to_text(&builtin(1007).unwrap(), &bytes, limits).unwrap_err();
-    assert_eq!(error.trouble, Trouble::Limit);
+    assert_eq!(error.trouble, UndecodableKind::Limit);
 }
 
 #[test]
@@ -173,7 +173,7 @@ fn a_jsonpath_of_many_nots_meets_the_depth() {
         ..Limits::default()
     };
     let error = to_text(&builtin(4072).unwrap(), &bytes, limits).unwrap_err();
-    assert_eq!(error.trouble, Trouble::Limit);
+    assert_eq!(error.trouble, UndecodableKind::Limit);
 }
 
 #[test]

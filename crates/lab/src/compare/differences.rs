@@ -141,7 +141,7 @@ fn names<'a>(one: &'a Facts, other: &'a Facts) -> BTreeSet<&'a String> {
 }
 
 /// The same arm at the same point.
-type Place = (String, BTreeMap<String, String>);
+type CellKey = (String, BTreeMap<String, String>);
 
 /// Facts of the places where both sides have a run that had a server.
 fn facts(one: &Recorded<'_>, other: &Recorded<'_>, found: &mut BTreeSet<Difference>) {
@@ -174,8 +174,8 @@ fn facts(one: &Recorded<'_>, other: &Recorded<'_>, found: &mut BTreeSet<Differen
 }
 
 /// Facts of each place; where runs of one place say different things, all of them.
-fn by_place(results: &[RunResult]) -> BTreeMap<Place, Facts> {
-    let mut values: BTreeMap<Place, BTreeMap<String, BTreeSet<String>>> = BTreeMap::new();
+fn by_place(results: &[RunResult]) -> BTreeMap<CellKey, Facts> {
+    let mut values: BTreeMap<CellKey, BTreeMap<String, BTreeSet<String>>> = BTreeMap::new();
     let with_server = results
         .iter()
         .filter(|result| result.environment.contains_key("server_version"));
@@ -186,7 +186,7 @@ fn by_place(results: &[RunResult]) -> BTreeMap<Place, Facts> {
             facts.entry(name.clone()).or_default().insert(value.clone());
         }
     }
-    let joined = |(place, facts): (Place, BTreeMap<String, BTreeSet<String>>)| {
+    let joined = |(place, facts): (CellKey, BTreeMap<String, BTreeSet<String>>)| {
         let facts = facts.into_iter().map(|(name, values)| {
             let values: Vec<String> = values.into_iter().collect();
             (name, values.join(" and "))

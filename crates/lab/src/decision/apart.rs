@@ -3,11 +3,11 @@
 
 use pgclinic_model::document::{Better, DecisionWord};
 
-use super::{Question, Verdict, undecided, values, word_of, words};
+use super::{DecisionParts, Question, undecided, values, word_of, words};
 use crate::statistics::noise::Noise;
 use crate::statistics::{Estimate, hodges_lehmann, student};
 
-pub(super) fn measured(question: &Question<'_>) -> Verdict {
+pub(super) fn measured(question: &Question<'_>) -> DecisionParts {
     let sign = match question.metric.better {
         Better::Lower => -1.0,
         Better::Higher => 1.0,
@@ -47,7 +47,7 @@ pub(super) fn measured(question: &Question<'_>) -> Verdict {
     if word == DecisionWord::Undecided {
         basis.push_str(". More runs of either side narrow it");
     }
-    Verdict {
+    DecisionParts {
         word,
         times: Some(estimate.value.exp()),
         interval: Some(estimate.interval.map(f64::exp)),

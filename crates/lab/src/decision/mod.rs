@@ -55,7 +55,7 @@ pub struct Question<'a> {
 }
 
 /// The verdict and what it is made of, before it is put into words.
-struct Verdict {
+struct DecisionParts {
     word: DecisionWord,
     /// How many times better.
     times: Option<f64>,
@@ -117,7 +117,7 @@ fn values(side: &[(u32, f64)]) -> Vec<f64> {
     side.iter().map(|(_, value)| *value).collect()
 }
 
-fn without_runs(question: &Question<'_>) -> Verdict {
+fn without_runs(question: &Question<'_>) -> DecisionParts {
     let comparison = question.comparison;
     undecided(
         match (question.baseline.is_empty(), question.candidate.is_empty()) {
@@ -128,8 +128,8 @@ fn without_runs(question: &Question<'_>) -> Verdict {
     )
 }
 
-fn undecided(basis: String) -> Verdict {
-    Verdict {
+fn undecided(basis: String) -> DecisionParts {
+    DecisionParts {
         word: DecisionWord::Undecided,
         times: None,
         interval: None,
@@ -148,7 +148,7 @@ pub fn times_better(better: Better, baseline: f64, candidate: f64) -> Option<f64
     (baseline > 0.0 && candidate > 0.0).then_some(ratio)
 }
 
-fn counted(question: &Question<'_>, baseline: f64, candidate: f64) -> Option<Verdict> {
+fn counted(question: &Question<'_>, baseline: f64, candidate: f64) -> Option<DecisionParts> {
     let mut equal = values(&question.baseline);
     equal.extend(&question.controls);
     let sides = Sides {
@@ -170,7 +170,7 @@ fn counted(question: &Question<'_>, baseline: f64, candidate: f64) -> Option<Ver
             (clear_word(question, times, baseline, candidate), basis)
         }
     };
-    Some(Verdict {
+    Some(DecisionParts {
         word,
         times,
         interval: None,
@@ -228,7 +228,7 @@ fn differences<'a>(question: &'a Question<'_>) -> Differences<'a> {
     }
 }
 
-fn measured(question: &Question<'_>, baseline: f64, candidate: f64) -> Verdict {
+fn measured(question: &Question<'_>, baseline: f64, candidate: f64) -> DecisionParts {
     if !question.are_paired {
         return apart::measured(question);
     }
@@ -238,7 +238,7 @@ fn measured(question: &Question<'_>, baseline: f64, candidate: f64) -> Verdict {
     let interval = |part: &[f64], alpha: f64| paired::interval(part, found.noise, alpha);
     let Some(judged) = judge(&found.values, &looks, &interval) else {
         let times = times_better(question.metric.better, baseline, candidate);
-        return Verdict {
+        return DecisionParts {
             times,
             ..too_early(question, &found.values, &looks)
         };
@@ -246,7 +246,7 @@ fn measured(question: &Question<'_>, baseline: f64, candidate: f64) -> Verdict {
     let (value, all) = (judged.estimate.value, judged.estimate.interval);
     let word = word_of(question, all, are_ratios.then_some(judged.wider_alpha));
     let open = word == DecisionWord::Undecided;
-    Verdict {
+    DecisionParts {
         word,
         times: are_ratios.then(|| value.exp()),
         interval: are_ratios.then(|| all.map(f64::exp)),
@@ -272,7 +272,7 @@ fn word_of(question: &Question<'_>, all: Interval, wider_alpha: Option<Interval>
     }
 }
 
-fn too_early(question: &Question<'_>, differences: &[f64], looks: &[Look]) -> Verdict {
+fn too_early(question: &Question<'_>, differences: &[f64], looks: &[Look]) -> DecisionParts {
     let done = differences.len();
     let mut verdict = match next(looks, done) {
         Some(look) => undecided(format!(
@@ -313,7 +313,7 @@ fn minutes(question: &Question<'_>, blocks: usize) -> Option<f64> {
     (question.minutes_a_block > 0.0).then_some(blocks * question.minutes_a_block)
 }
 
-fn headline(question: &Question<'_>, verdict: &Verdict, effect: Option<&Effect>) -> String {
+fn headline(question: &Question<'_>, verdict: &DecisionParts, effect: Option<&Effect>) -> String {
     let Comparison {
         subject,
         conditions,
@@ -335,7 +335,7 @@ fn headline(question: &Question<'_>, verdict: &Verdict, effect: Option<&Effect>)
     format!("{advice}: {subject} {found}{conditions}")
 }
 
-fn how_much(question: &Question<'_>, verdict: &Verdict, effect: Option<&Effect>) -> String {
+fn how_much(question: &Question<'_>, verdict: &DecisionParts, effect: Option<&Effect>) -> String {
     let (metric, words) = (question.metric, words::comparatives(question.metric));
     let ratio = verdict.times.filter(|times| words::is_ratio(*times));
     match (ratio, effect) {
@@ -351,7 +351,7 @@ fn how_much(question: &Question<'_>, verdict: &Verdict, effect: Option<&Effect>)
     }
 }
 
-fn open_question(question: &Question<'_>, verdict: &Verdict) -> String {
+fn open_question(question: &Question<'_>, verdict: &DecisionParts) -> String {
     let Comparison {
         subject,
         conditions,

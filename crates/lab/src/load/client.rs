@@ -10,7 +10,7 @@ use super::pace::Pacer;
 use super::script::{Random, Script, Step, Template};
 use super::tally::Tally;
 use super::{Length, Load, Protocol, Weighted};
-use pgclinic_servers::Target;
+use pgclinic_servers::ConnectionTarget;
 
 /// The SQLSTATE of a connection that broke.
 const CONNECTION_FAILURE: &str = "08006";
@@ -45,14 +45,14 @@ struct Statement {
 }
 
 /// Why a round did not end well.
-enum Trouble {
+enum RoundError {
     /// The round failed and the client goes on.
     Sql(ServerError),
     /// The client is over.
     Broken(Broken),
 }
 
-impl From<Broken> for Trouble {
+impl From<Broken> for RoundError {
     fn from(broken: Broken) -> Self {
         Self::Broken(broken)
     }
@@ -61,7 +61,11 @@ impl From<Broken> for Trouble {
 impl Client {
     /// Connects, and prepares what can be prepared now: a statement over a table that the script
     /// makes itself is prepared when it is first run.
-    pub(super) async fn connect(load: &Load, target: &Target, number: u32) -> Result<Self, Broken> {
+    pub(super) async fn connect(
+        load: &Load,
+        target: &ConnectionTarget,
+        number: u32,
+    ) -> Result<Self, Broken> {
         let mut client = Self {
             connection: Connection::open(target).await?,
             parts: parts(load, number),
@@ -124,8 +128,8 @@ impl Client {
             }
             match outcome {
                 Ok(()) => books.record(if pacer.is_open() { due } else { started }, ended),
-                Err(Trouble::Sql(error)) => books.fail(&error.sqlstate, &error.message, ended),
-                Err(Trouble::Broken(broken)) => {
+                Err(RoundError::Sql(error)) => books.fail(&error.sqlstate, &error.message, ended),
+                Err(RoundError::Broken(broken)) => {
                     let (sqlstate, message) = last_words(&broken);
                     books.fail(&sqlstate, &message, ended);
                     books.lost_clients += 1;
@@ -141,7 +145,7 @@ impl Client {
     }
 
     /// Cancels what still runs, and hangs up.
-    pub(super) async fn abandon(self, target: &Target) {
+    pub(super) async fn abandon(self, target: &ConnectionTarget) {
         self.connection.abandon(target).await;
     }
 
@@ -161,7 +165,7 @@ impl Client {
     }
 
     /// A script once. What fails leaves no transaction open.
-    async fn round(&mut self, load: &Load) -> Result<(), Trouble> {
+    async fn round(&mut self, load: &Load) -> Result<(), RoundError> {
         let (at, mut sql_commands) = (self.draw(), 0);
         let steps = load
             .scripts
@@ -233,11 +237,11 @@ impl Client {
         self.connection.execute(&statement.name, &values).await
     }
 
-    async fn failed(&mut self, error: ServerError, status: u8) -> Result<(), Trouble> {
+    async fn failed(&mut self, error: ServerError, status: u8) -> Result<(), RoundError> {
         if status != b'I' {
             self.connection.simple("ROLLBACK").await?;
         }
-        Err(Trouble::Sql(error))
+        Err(RoundError::Sql(error))
     }
 
     /// The client's number, from 0.

@@ -23,7 +23,7 @@ use super::client::Client;
 use super::measured::{Latency, LoadResult, Measured};
 use super::tally::Tally;
 use super::{Length, Load, Pace, open_files};
-use pgclinic_servers::Target;
+use pgclinic_servers::ConnectionTarget;
 
 /// Clients of one thread that connect at the same time: a storm of thousands would only fill the
 /// server's queue.
@@ -36,9 +36,9 @@ const LOOK: Duration = Duration::from_millis(100);
 const NEVER: Duration = Duration::from_secs(30 * 24 * 3600);
 
 /// What all threads share.
-struct Crew<'a> {
+struct SharedByThreads<'a> {
     load: &'a Load,
-    target: &'a Target,
+    target: &'a ConnectionTarget,
     begun: &'a (dyn Fn() + Sync),
     barrier: Barrier,
     connecting_since: Instant,
@@ -55,7 +55,7 @@ struct Missing {
 }
 
 /// Runs a load to its end.
-pub(super) fn run(load: &Load, target: &Target, begun: &(dyn Fn() + Sync)) -> LoadResult {
+pub(super) fn run(load: &Load, target: &ConnectionTarget, begun: &(dyn Fn() + Sync)) -> LoadResult {
     let files = match load.pace {
         Pace::Closed { think } if think.is_zero() => 1,
         _ => 2,
@@ -64,7 +64,7 @@ pub(super) fn run(load: &Load, target: &Target, begun: &(dyn Fn() + Sync)) -> Lo
         return LoadResult::Empty { why };
     }
     let threads = load.threads();
-    let crew = Crew {
+    let crew = SharedByThreads {
         load,
         target,
         begun,
@@ -91,7 +91,7 @@ fn step(threads: u32) -> usize {
     usize::try_from(threads).unwrap_or(1).max(1)
 }
 
-impl Crew<'_> {
+impl SharedByThreads<'_> {
     /// One thread's part; `None` when not all clients of all threads could be connected.
     fn thread(&self, numbers: impl Iterator<Item = u32>) -> Option<Tally> {
         let runtime = Builder::new_current_thread().enable_all().build();
@@ -207,7 +207,7 @@ impl Crew<'_> {
     }
 
     /// What tasks share: a task of tokio borrows nothing.
-    fn owned(&self) -> (Arc<Load>, Arc<Target>) {
+    fn owned(&self) -> (Arc<Load>, Arc<ConnectionTarget>) {
         (Arc::new(self.load.clone()), Arc::new(self.target.clone()))
     }
 
@@ -286,7 +286,7 @@ async fn stopped(load: Arc<Load>) {
 async fn stay(
     mut client: Client,
     load: Arc<Load>,
-    target: Arc<Target>,
+    target: Arc<ConnectionTarget>,
     begin: Instant,
     end: Instant,
     mut given_up: watch::Receiver<()>,

@@ -1,7 +1,7 @@
 //! The load generator: many clients that run a script, and how long each round took.
 //!
 //! ```text
-//! Load + Target ─► crew: a few threads ─► clients, one task each ─► barrier: all are connected
+//! Load + ConnectionTarget ─► crew: a few threads ─► clients, one task each ─► barrier: all are connected
 //!                                                                      │ the clock starts
 //!                  Measured ◄─ tallies: latencies, seconds, errors ◄───┘ the window ends
 //! ```
@@ -37,7 +37,7 @@ use serde::{Deserialize, Serialize};
 pub use measured::{Histogram, Latency, LoadResult, Measured, SecondOfLoad, SqlErrors};
 pub use open_files::make_room_for;
 pub use pace::Pace;
-pub use pgclinic_servers::{Address, Target};
+pub use pgclinic_servers::{Address, ConnectionTarget};
 pub use script::{Script, SyntaxError};
 
 /// How SQL reaches the server, as in `pgbench -M`.
@@ -175,7 +175,7 @@ impl Load {
     }
 
     /// Runs it to the end. `begun` is called once, when all are connected and the clock starts.
-    pub fn run(&self, target: &Target, begun: &(dyn Fn() + Sync)) -> LoadResult {
+    pub fn run(&self, target: &ConnectionTarget, begun: &(dyn Fn() + Sync)) -> LoadResult {
         crew::run(self, target, begun)
     }
 }

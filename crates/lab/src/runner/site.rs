@@ -11,7 +11,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use pgclinic_servers::{Address, Target, Tls};
+use pgclinic_servers::{Address, ConnectionTarget, Tls};
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
@@ -110,7 +110,7 @@ impl KeptSite {
         let now = said.url.as_ref();
         let target = match now {
             Some(given) => given.target.clone(),
-            None => Target::from_url(url).map_err(|why| {
+            None => ConnectionTarget::from_url(url).map_err(|why| {
                 Error::Refused(format!(
                     "the URL {url} of the directory cannot be read: {why}"
                 ))
@@ -174,7 +174,7 @@ fn milliseconds(time: Duration) -> u64 {
 }
 
 /// With what the connection's encryption was said to be, and without the password.
-fn url_of(target: &Target) -> String {
+fn url_of(target: &ConnectionTarget) -> String {
     let url = target.to_string();
     let mode = match (&target.address, &target.tls) {
         (Address::Socket { .. }, _) | (_, Tls::Possible) => return url,
@@ -205,7 +205,7 @@ mod tests {
     fn begun_with(url: &str) -> SiteOptions {
         SiteOptions {
             url: Some(GivenServer {
-                target: Target::from_url(url).expect("a URL"),
+                target: ConnectionTarget::from_url(url).expect("a URL"),
                 is_not_production: true,
             }),
             driver: Some(Driver::Pgbench),

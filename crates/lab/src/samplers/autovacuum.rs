@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use pgclinic_servers::Session;
 
-use super::{Place, Sampled, Sampler, Sampling, Trouble, text};
+use super::{WatchedServer, Sampled, Sampler, Sampling, ReadingError, text};
 
 const SQL: &str =
     "SELECT pid || ' ' || query FROM pg_stat_activity WHERE backend_type = 'autovacuum worker'";
@@ -17,7 +17,7 @@ const FLAGS_MAX: usize = 20;
 pub struct Autovacuum;
 
 #[derive(Default)]
-struct Seen {
+struct Readings {
     samples: u64,
     busy: u64,
     /// First and last sight of each worker's statement.
@@ -41,13 +41,13 @@ impl Sampler for Autovacuum {
         Duration::from_millis(500)
     }
 
-    fn open(&self, _place: &Place) -> Box<dyn Sampling> {
-        Box::new(Seen::default())
+    fn open(&self, _place: &WatchedServer) -> Box<dyn Sampling> {
+        Box::new(Readings::default())
     }
 }
 
-impl Sampling for Seen {
-    fn sample(&mut self, at: f64, session: &mut Session) -> Result<(), Trouble> {
+impl Sampling for Readings {
+    fn sample(&mut self, at: f64, session: &mut Session) -> Result<(), ReadingError> {
         let rows = session.query(SQL)?;
         self.samples += 1;
         self.busy += u64::from(!rows.is_empty());

@@ -9,7 +9,7 @@ use std::time::Duration;
 use pgclinic_servers::Session;
 
 use super::counters::Counters;
-use super::{Place, Sampled, Sampler, Sampling, Trouble, number, text};
+use super::{WatchedServer, Sampled, Sampler, Sampling, ReadingError, number, text};
 
 const BEFORE_17: &str = "SELECT checkpoints_timed, checkpoints_req, buffers_checkpoint, checkpoint_lsn \
     FROM pg_stat_bgwriter, pg_control_checkpoint()";
@@ -19,7 +19,7 @@ const SINCE_17: &str = "SELECT num_timed, num_requested, buffers_written, checkp
 /// Samples the number of checkpoints.
 pub struct Checkpoints;
 
-struct Seen {
+struct Readings {
     sql: &'static str,
     counters: Counters,
     begun: Option<f64>,
@@ -46,8 +46,8 @@ impl Sampler for Checkpoints {
         Duration::from_secs(1)
     }
 
-    fn open(&self, place: &Place) -> Box<dyn Sampling> {
-        Box::new(Seen {
+    fn open(&self, place: &WatchedServer) -> Box<dyn Sampling> {
+        Box::new(Readings {
             sql: if place.major < 17 {
                 BEFORE_17
             } else {
@@ -62,8 +62,8 @@ impl Sampler for Checkpoints {
     }
 }
 
-impl Sampling for Seen {
-    fn sample(&mut self, at: f64, session: &mut Session) -> Result<(), Trouble> {
+impl Sampling for Readings {
+    fn sample(&mut self, at: f64, session: &mut Session) -> Result<(), ReadingError> {
         let rows = session.query(self.sql)?;
         let row = rows.first().map(Vec::as_slice).unwrap_or_default();
         for (column, name) in ["timed", "requested", "buffers"].into_iter().enumerate() {

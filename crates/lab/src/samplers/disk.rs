@@ -9,7 +9,7 @@ use pgclinic_servers::Session;
 
 use super::counters::Counters;
 use super::wal::rate;
-use super::{Place, Sampled, Sampler, Sampling, Trouble};
+use super::{WatchedServer, Sampled, Sampler, Sampling, ReadingError};
 
 /// Bytes of a sector in the kernel's counters, whatever the disk has.
 const SECTOR_BYTES: f64 = 512.0;
@@ -17,7 +17,7 @@ const SECTOR_BYTES: f64 = 512.0;
 /// Samples the disk below the data directory.
 pub struct Disk;
 
-struct Seen {
+struct Readings {
     /// Major and minor number.
     device: (u32, u32),
     counters: Counters,
@@ -44,7 +44,7 @@ impl Sampler for Disk {
         Duration::from_secs(1)
     }
 
-    fn missing(&self, place: &Place) -> Option<String> {
+    fn missing(&self, place: &WatchedServer) -> Option<String> {
         let Some(pgdata) = &place.pgdata else {
             return place.not_ours();
         };
@@ -57,9 +57,9 @@ impl Sampler for Disk {
         (!known).then(nameless)
     }
 
-    fn open(&self, place: &Place) -> Box<dyn Sampling> {
+    fn open(&self, place: &WatchedServer) -> Box<dyn Sampling> {
         let device = place.pgdata.as_deref().and_then(device_of);
-        Box::new(Seen {
+        Box::new(Readings {
             device: device.unwrap_or_default(),
             counters: Counters::default(),
             last: None,
@@ -69,12 +69,12 @@ impl Sampler for Disk {
     }
 }
 
-impl Sampling for Seen {
-    fn sample(&mut self, at: f64, _session: &mut Session) -> Result<(), Trouble> {
+impl Sampling for Readings {
+    fn sample(&mut self, at: f64, _session: &mut Session) -> Result<(), ReadingError> {
         let text = std::fs::read_to_string("/proc/diskstats")?;
         let counters = counters_of(&text, self.device);
         let counters =
-            counters.ok_or_else(|| Trouble("the disk is gone from /proc/diskstats".to_owned()))?;
+            counters.ok_or_else(|| ReadingError("the disk is gone from /proc/diskstats".to_owned()))?;
         for (name, value) in counters {
             self.counters.read(name, value);
         }

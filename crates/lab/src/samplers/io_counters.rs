@@ -6,7 +6,7 @@ use std::time::Duration;
 use pgclinic_servers::Session;
 
 use super::counters::Counters;
-use super::{Place, Sampled, Sampler, Sampling, Trouble, number, text};
+use super::{WatchedServer, Sampled, Sampler, Sampling, ReadingError, number, text};
 
 const COLUMNS: [&str; 6] = [
     "reads",
@@ -20,7 +20,7 @@ const COLUMNS: [&str; 6] = [
 /// Samples reads and writes by who made them.
 pub struct IoCounters;
 
-struct Seen {
+struct Readings {
     sql: String,
     counters: Counters,
 }
@@ -43,16 +43,16 @@ impl Sampler for IoCounters {
         Duration::from_secs(10)
     }
 
-    fn missing(&self, place: &Place) -> Option<String> {
+    fn missing(&self, place: &WatchedServer) -> Option<String> {
         (place.major < 16).then(|| "pg_stat_io came with PostgreSQL 16".to_owned())
     }
 
-    fn open(&self, place: &Place) -> Box<dyn Sampling> {
+    fn open(&self, place: &WatchedServer) -> Box<dyn Sampling> {
         let bytes = match place.major {
             ..18 => "reads * op_bytes",
             _ => "read_bytes",
         };
-        Box::new(Seen {
+        Box::new(Readings {
             sql: format!(
                 "SELECT backend_type, object, context, reads, writes, extends, hits, evictions, {bytes} \
                  FROM pg_stat_io"
@@ -62,8 +62,8 @@ impl Sampler for IoCounters {
     }
 }
 
-impl Sampling for Seen {
-    fn sample(&mut self, _at: f64, session: &mut Session) -> Result<(), Trouble> {
+impl Sampling for Readings {
+    fn sample(&mut self, _at: f64, session: &mut Session) -> Result<(), ReadingError> {
         for row in session.query(&self.sql)? {
             let who =
                 [text(&row, 0), text(&row, 1), text(&row, 2)].map(|word| word.replace(' ', "_"));

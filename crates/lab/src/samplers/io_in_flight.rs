@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use pgclinic_servers::Session;
 
-use super::{Place, Sampled, Sampler, Sampling, Trouble, number, text};
+use super::{WatchedServer, Sampled, Sampler, Sampling, ReadingError, number, text};
 
 /// Requests live for microseconds to milliseconds: one look says little, so each sample is a burst
 /// of looks.
@@ -30,7 +30,7 @@ struct Burst {
 }
 
 #[derive(Default)]
-struct Seen {
+struct Readings {
     bursts: Vec<Burst>,
 }
 
@@ -53,17 +53,17 @@ impl Sampler for IoInFlight {
         Duration::from_millis(50)
     }
 
-    fn missing(&self, place: &Place) -> Option<String> {
+    fn missing(&self, place: &WatchedServer) -> Option<String> {
         (place.major < 18).then(|| "pg_aios came with PostgreSQL 18".to_owned())
     }
 
-    fn open(&self, _place: &Place) -> Box<dyn Sampling> {
-        Box::new(Seen::default())
+    fn open(&self, _place: &WatchedServer) -> Box<dyn Sampling> {
+        Box::new(Readings::default())
     }
 }
 
-impl Sampling for Seen {
-    fn sample(&mut self, at: f64, session: &mut Session) -> Result<(), Trouble> {
+impl Sampling for Readings {
+    fn sample(&mut self, at: f64, session: &mut Session) -> Result<(), ReadingError> {
         let mut burst = Burst {
             at,
             states: BTreeMap::new(),
@@ -126,7 +126,7 @@ mod tests {
     fn seen(requests: &[f64]) -> Sampled {
         let mut sampled = Sampled::default();
         let bursts = requests.iter().copied().map(burst).collect();
-        Box::new(Seen { bursts }).finish(1.0, &mut sampled);
+        Box::new(Readings { bursts }).finish(1.0, &mut sampled);
         sampled
     }
 

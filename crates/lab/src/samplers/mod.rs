@@ -2,16 +2,16 @@
 //! files.
 //!
 //! ```text
-//! Beside::start ─► one thread, one session ─► each sampler at its own interval ─► Sampled
+//! RunningSamplers::start ─► one thread, one session ─► each sampler at its own interval ─► Sampled
 //! ```
 //!
 //! A sampler is one file here and one line in the register. What it costs is stated, and measured
 //! each time: the processor time of our thread and of the session's backend, and how long its
 //! statements took.
 
-mod beside;
 mod counters;
 mod proc_files;
+mod running;
 mod sampled;
 
 use std::path::PathBuf;
@@ -20,9 +20,9 @@ use std::time::Duration;
 use pgclinic_format::registry;
 use pgclinic_servers::{Server, Session, SqlError};
 
-pub use beside::Beside;
 pub(crate) use proc_files::cpu_seconds;
 pub use process_memory::{Memory, memory_of};
+pub use running::RunningSamplers;
 pub use sampled::{Sampled, SamplerCost};
 
 registry! {
@@ -42,14 +42,14 @@ registry! {
 
 /// The server that is watched.
 #[derive(Debug, Clone)]
-pub struct Place {
+pub struct WatchedServer {
     /// 13 to 18.
     pub major: u16,
     /// The data directory; `None` when the server is not ours and may be on another machine.
     pub pgdata: Option<PathBuf>,
 }
 
-impl Place {
+impl WatchedServer {
     /// Why processes and disks of this server cannot be looked at; `None` for a server of ours.
     pub(crate) fn not_ours(&self) -> Option<String> {
         let words = || "the server was given by URL and may be on another machine".to_owned();
@@ -80,19 +80,19 @@ pub trait Sampler: Sync {
     fn every(&self) -> Duration;
 
     /// Why this server or machine cannot be watched so; `None` when it can.
-    fn missing(&self, place: &Place) -> Option<String> {
+    fn missing(&self, place: &WatchedServer) -> Option<String> {
         let _ = place;
         None
     }
 
     /// Begins.
-    fn open(&self, place: &Place) -> Box<dyn Sampling>;
+    fn open(&self, place: &WatchedServer) -> Box<dyn Sampling>;
 }
 
 /// A sampler at work.
 pub trait Sampling: Send {
     /// Reads once, `at` seconds after the begin.
-    fn sample(&mut self, at: f64, session: &mut Session) -> Result<(), Trouble>;
+    fn sample(&mut self, at: f64, session: &mut Session) -> Result<(), ReadingError>;
 
     /// Says what was seen over `seconds`.
     fn finish(self: Box<Self>, seconds: f64, sampled: &mut Sampled);
@@ -100,15 +100,15 @@ pub trait Sampling: Send {
 
 /// A reading that did not succeed; the next one may.
 #[derive(Debug)]
-pub struct Trouble(pub String);
+pub struct ReadingError(pub String);
 
-impl From<SqlError> for Trouble {
+impl From<SqlError> for ReadingError {
     fn from(error: SqlError) -> Self {
         Self(error.to_string())
     }
 }
 
-impl From<std::io::Error> for Trouble {
+impl From<std::io::Error> for ReadingError {
     fn from(error: std::io::Error) -> Self {
         Self(error.to_string())
     }

@@ -9,7 +9,7 @@ use std::time::Duration;
 use pgclinic_servers::Session;
 
 use super::proc_files::kilobytes;
-use super::{Place, Sampled, Sampler, Sampling, Trouble, text};
+use super::{WatchedServer, Sampled, Sampler, Sampling, ReadingError, text};
 
 /// Backends whose memory is read; the kernel walks all page tables of each.
 const BACKENDS_MAX: usize = 8;
@@ -47,7 +47,7 @@ const SQL: &str = "SELECT pid FROM pg_stat_activity WHERE backend_type = 'client
 pub struct ProcessMemory;
 
 #[derive(Default)]
-struct Seen {
+struct Readings {
     private: Vec<[f64; 2]>,
     proportional: Vec<[f64; 2]>,
     most_private: f64,
@@ -71,17 +71,17 @@ impl Sampler for ProcessMemory {
         Duration::from_secs(1)
     }
 
-    fn missing(&self, place: &Place) -> Option<String> {
+    fn missing(&self, place: &WatchedServer) -> Option<String> {
         place.not_ours()
     }
 
-    fn open(&self, _place: &Place) -> Box<dyn Sampling> {
-        Box::new(Seen::default())
+    fn open(&self, _place: &WatchedServer) -> Box<dyn Sampling> {
+        Box::new(Readings::default())
     }
 }
 
-impl Sampling for Seen {
-    fn sample(&mut self, at: f64, session: &mut Session) -> Result<(), Trouble> {
+impl Sampling for Readings {
+    fn sample(&mut self, at: f64, session: &mut Session) -> Result<(), ReadingError> {
         let rows = session.query(SQL)?;
         let pids = rows.iter().filter_map(|row| text(row, 0).parse().ok());
         // A backend may end between the two looks.
@@ -93,7 +93,7 @@ impl Sampling for Seen {
             return if rows.is_empty() {
                 Ok(())
             } else {
-                Err(Trouble(
+                Err(ReadingError(
                     "the kernel does not show the memory of backends to us".to_owned(),
                 ))
             };

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use pgclinic_servers::Session;
 
-use super::{Place, Sampled, Sampler, Sampling, Trouble};
+use super::{WatchedServer, Sampled, Sampler, Sampling, ReadingError};
 
 /// A run with more steal than this is flagged.
 const STEAL_PERCENT: f64 = 5.0;
@@ -19,7 +19,7 @@ const FIELDS: [&str; 8] = [
 pub struct Processor;
 
 #[derive(Default)]
-struct Seen {
+struct Readings {
     first: Option<[f64; 8]>,
     last: Option<[f64; 8]>,
     busy: Vec<[f64; 2]>,
@@ -43,19 +43,19 @@ impl Sampler for Processor {
         Duration::from_secs(1)
     }
 
-    fn missing(&self, place: &Place) -> Option<String> {
+    fn missing(&self, place: &WatchedServer) -> Option<String> {
         place.not_ours()
     }
 
-    fn open(&self, _place: &Place) -> Box<dyn Sampling> {
-        Box::new(Seen::default())
+    fn open(&self, _place: &WatchedServer) -> Box<dyn Sampling> {
+        Box::new(Readings::default())
     }
 }
 
-impl Sampling for Seen {
-    fn sample(&mut self, at: f64, _session: &mut Session) -> Result<(), Trouble> {
+impl Sampling for Readings {
+    fn sample(&mut self, at: f64, _session: &mut Session) -> Result<(), ReadingError> {
         let text = std::fs::read_to_string("/proc/stat")?;
-        let now = fields(&text).ok_or_else(|| Trouble("/proc/stat has no line cpu".to_owned()))?;
+        let now = fields(&text).ok_or_else(|| ReadingError("/proc/stat has no line cpu".to_owned()))?;
         let before = self.last.replace(now);
         if let Some(shares) = before.and_then(|before| shares(before, now)) {
             self.busy.push([at, 100.0 - shares[3] - shares[4]]);

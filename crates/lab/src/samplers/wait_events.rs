@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use pgclinic_servers::Session;
 
-use super::{Place, Sampled, Sampler, Sampling, Trouble, number, text};
+use super::{WatchedServer, Sampled, Sampler, Sampling, ReadingError, number, text};
 
 const SQL: &str = "SELECT coalesce(wait_event_type || ':' || wait_event, 'running'), count(*) \
     FROM pg_stat_activity WHERE state = 'active' AND pid <> pg_backend_pid() \
@@ -15,7 +15,7 @@ const SQL: &str = "SELECT coalesce(wait_event_type || ':' || wait_event, 'runnin
 pub struct WaitEvents;
 
 #[derive(Default)]
-struct Seen {
+struct Readings {
     samples: u64,
     sessions: BTreeMap<String, f64>,
     active: Vec<[f64; 2]>,
@@ -39,13 +39,13 @@ impl Sampler for WaitEvents {
         Duration::from_millis(100)
     }
 
-    fn open(&self, _place: &Place) -> Box<dyn Sampling> {
-        Box::new(Seen::default())
+    fn open(&self, _place: &WatchedServer) -> Box<dyn Sampling> {
+        Box::new(Readings::default())
     }
 }
 
-impl Sampling for Seen {
-    fn sample(&mut self, at: f64, session: &mut Session) -> Result<(), Trouble> {
+impl Sampling for Readings {
+    fn sample(&mut self, at: f64, session: &mut Session) -> Result<(), ReadingError> {
         let mut active = 0.0;
         for row in session.query(SQL)? {
             let sessions = number(&row, 1);

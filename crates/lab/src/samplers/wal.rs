@@ -5,7 +5,7 @@ use std::time::Duration;
 use pgclinic_servers::Session;
 
 use super::counters::Counters;
-use super::{Place, Sampled, Sampler, Sampling, Trouble, number};
+use super::{WatchedServer, Sampled, Sampler, Sampling, ReadingError, number};
 
 const POSITION: &str = "SELECT pg_current_wal_insert_lsn() - '0/0'";
 const COUNTED: &str = "SELECT pg_current_wal_insert_lsn() - '0/0', wal_records, wal_fpi, wal_buffers_full FROM pg_stat_wal";
@@ -13,7 +13,7 @@ const COUNTED: &str = "SELECT pg_current_wal_insert_lsn() - '0/0', wal_records, 
 /// Samples the bytes of WAL.
 pub struct Wal;
 
-struct Seen {
+struct Readings {
     sql: &'static str,
     counters: Counters,
     last: Option<[f64; 2]>,
@@ -38,8 +38,8 @@ impl Sampler for Wal {
         Duration::from_secs(1)
     }
 
-    fn open(&self, place: &Place) -> Box<dyn Sampling> {
-        Box::new(Seen {
+    fn open(&self, place: &WatchedServer) -> Box<dyn Sampling> {
+        Box::new(Readings {
             sql: if place.major < 14 { POSITION } else { COUNTED },
             counters: Counters::default(),
             last: None,
@@ -48,8 +48,8 @@ impl Sampler for Wal {
     }
 }
 
-impl Sampling for Seen {
-    fn sample(&mut self, at: f64, session: &mut Session) -> Result<(), Trouble> {
+impl Sampling for Readings {
+    fn sample(&mut self, at: f64, session: &mut Session) -> Result<(), ReadingError> {
         let rows = session.query(self.sql)?;
         let row = rows.first().map(Vec::as_slice).unwrap_or_default();
         let names = ["bytes", "records", "full_page_images", "buffers_full"];

@@ -73,22 +73,22 @@ fn quoted(name: &str) -> String {
 }
 
 /// How a column is declared and filled.
-struct Kind {
+struct ColumnFill {
     sql: &'static str,
     /// Values in order and at random; `{}` is the text of a long one.
     ordered: &'static str,
     random: &'static str,
 }
 
-const fn kind_of(sql: &'static str, ordered: &'static str, random: &'static str) -> Kind {
-    Kind {
+const fn kind_of(sql: &'static str, ordered: &'static str, random: &'static str) -> ColumnFill {
+    ColumnFill {
         sql,
         ordered,
         random,
     }
 }
 
-fn kind(column: &ColumnShape) -> Kind {
+fn kind(column: &ColumnShape) -> ColumnFill {
     match column.type_name.as_str() {
         "int2" => kind_of(
             "smallint",

@@ -113,7 +113,7 @@ fn files(cluster: &Cluster, catalog: &Catalog, relation: &Relation) -> Result<Fo
 }
 
 /// A column that is looked at.
-struct Looked {
+struct SampledColumn {
     name: String,
     type_name: String,
     order: Order,
@@ -126,7 +126,7 @@ struct Looking<'a> {
     visibility: Visibility<'a>,
     relation: &'a Relation,
     /// By place; none for a dropped column.
-    columns: Vec<Option<Looked>>,
+    columns: Vec<Option<SampledColumn>>,
     blocks_seen: u64,
     blocks_unreadable: u64,
     rows: u64,
@@ -144,7 +144,7 @@ impl<'a> Looking<'a> {
         let looked = columns.iter().map(|column| {
             (!column.dropped).then(|| {
                 let type_name = catalog.type_info(column.type_oid).name.clone();
-                Looked {
+                SampledColumn {
                     name: column.name.clone(),
                     order: Order::of(&type_name),
                     type_name,

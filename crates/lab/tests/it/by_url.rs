@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use common::{Nobody, metric, options, smallest};
-use pgclinic_lab::load::Target;
+use pgclinic_lab::load::ConnectionTarget;
 use pgclinic_lab::{
     Experiment, GivenServer, OwnExperiment, Plan, PlanOptions, RunFolder, RunResult, TEMPLATE,
     carry_out, experiment_named,
@@ -17,7 +17,7 @@ use pgclinic_servers::{ConnectOptions, Server, Session};
 use pgclinic_testkit::{run_as, server};
 
 /// A server that asks every role for its password, as others' servers do.
-fn theirs() -> (Server, Target, Scratch) {
+fn theirs() -> (Server, ConnectionTarget, Scratch) {
     let (run_as, installation) = (run_as(), server(15));
     let scratch = Scratch::new(&run_as, None).expect("a scratch directory");
     let pgdata = scratch.folder("data").expect("a directory");
@@ -40,14 +40,14 @@ fn theirs() -> (Server, Target, Scratch) {
     let server = Server::start(&installation, &run_as, &pgdata, &start).expect("a start");
     let folder = server.socket_folder().display().to_string();
     let url = format!("postgres://ann:p%40ss%20word@/postgres?host={folder}");
-    let target = Target::from_url(&url).expect("a target");
+    let target = ConnectionTarget::from_url(&url).expect("a target");
     (server, target, scratch)
 }
 
 fn run(
     experiment: &dyn Experiment,
     plan: Plan,
-    target: &Target,
+    target: &ConnectionTarget,
     word: bool,
 ) -> pgclinic_lab::Result<Vec<RunResult>> {
     let home = tempfile::tempdir().expect("a directory");
@@ -61,7 +61,7 @@ fn run(
     carry_out(experiment, &folder, &options, stop, &mut Nobody)
 }
 
-fn session(target: &Target) -> Session {
+fn session(target: &ConnectionTarget) -> Session {
     Session::open(target, &ConnectOptions::default()).expect("a session with a password")
 }
 
@@ -138,7 +138,7 @@ name = "memory_bytes"
 sql = "SELECT pg_size_bytes(memory) FROM seen"
 "#;
 
-fn schemas_are_filled_under_the_settings_of_their_arms(target: &Target) {
+fn schemas_are_filled_under_the_settings_of_their_arms(target: &ConnectionTarget) {
     let own = OwnExperiment::parse(SEEN).expect("an experiment");
     let plan = Plan::make(&own, Some(SEEN.to_owned()), &PlanOptions::default()).expect("a plan");
     let results = run(&own, plan, target, true).expect("results");
@@ -148,7 +148,7 @@ fn schemas_are_filled_under_the_settings_of_their_arms(target: &Target) {
     }
 }
 
-fn own_files_ask_for_the_word(target: &Target) {
+fn own_files_ask_for_the_word(target: &ConnectionTarget) {
     let text = TEMPLATE.replace("seconds = 5", "seconds = 1");
     let own = OwnExperiment::parse(&text).expect("an experiment");
     let options = PlanOptions {

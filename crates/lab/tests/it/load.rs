@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use pgclinic_lab::load::{
-    Driver, Length, Load, LoadResult, Measured, Pace, Protocol, Script, Target, pgbench,
+    ConnectionTarget, Driver, Length, Load, LoadResult, Measured, Pace, Protocol, Script, pgbench,
 };
 use pgclinic_servers::{InitOptions, Scratch, Server, StartOptions, initdb};
 use pgclinic_testkit::{run_as, server};
@@ -50,7 +50,7 @@ impl Place {
     }
 
     fn load(&self, load: &Load) -> LoadResult {
-        load.run(&Target::of(&self.server, "postgres"), &|| {})
+        load.run(&ConnectionTarget::of(&self.server, "postgres"), &|| {})
     }
 
     fn measure(&self, load: &Load) -> Measured {
@@ -138,9 +138,9 @@ fn a_window_that_could_not_be_connected_is_empty(place: &Place) {
         why.contains("not all of 60 clients") && why.contains("53300"),
         "{why}"
     );
-    let nobody = Target {
+    let nobody = ConnectionTarget {
         database: "nowhere".to_owned(),
-        ..Target::of(&place.server, "postgres")
+        ..ConnectionTarget::of(&place.server, "postgres")
     };
     let LoadResult::Empty { why } = load("SELECT 1;", 1, 1).run(&nobody, &|| {}) else {
         panic!("a database that is not there")
@@ -183,7 +183,7 @@ fn pgbench_does_the_same_where_it_is_installed(place: &Place) {
     place.run("UPDATE counter SET number = 0");
     let script =
         "\\set id random(0, :rows)\nUPDATE counter SET number = number + 1 WHERE id = :id;\n";
-    let target = Target::of(&place.server, "postgres");
+    let target = ConnectionTarget::of(&place.server, "postgres");
     let mut mixed = load(script, 2, 50);
     mixed
         .scripts
@@ -239,10 +239,10 @@ fn a_password_is_proven_by_scram() {
     session
         .execute("SELECT pg_reload_conf()")
         .expect("a reload");
-    let target = |password: Option<&str>| Target {
+    let target = |password: Option<&str>| ConnectionTarget {
         user: "ann".to_owned(),
         password: password.map(str::to_owned),
-        ..Target::of(&server, "postgres")
+        ..ConnectionTarget::of(&server, "postgres")
     };
     let result = |password| load("SELECT 1;", 1, 3).run(&target(password), &|| {});
     // The postmaster reads the rules when its signal arrives.
@@ -272,7 +272,7 @@ fn the_clock_of_a_thousand_clients_starts_when_all_are_connected() {
         let mut told = at_the_start.lock().expect("nobody panics");
         told.push(connected.unwrap_or_default());
     };
-    let measured = match load.run(&Target::of(&place.server, "postgres"), &begun) {
+    let measured = match load.run(&ConnectionTarget::of(&place.server, "postgres"), &begun) {
         LoadResult::Measured(measured) => measured,
         LoadResult::Empty { why } => panic!("{why}"),
     };

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use pgclinic_lab::load::{Length, Load, LoadResult, Script, Target};
-use pgclinic_lab::samplers::{Beside, Place, SAMPLERS, Sampled};
+use pgclinic_lab::load::{ConnectionTarget, Length, Load, LoadResult, Script};
+use pgclinic_lab::samplers::{RunningSamplers, SAMPLERS, Sampled, WatchedServer};
 use pgclinic_servers::{InitOptions, Scratch, Server, StartOptions, initdb};
 use pgclinic_testkit::{run_as, server};
 
@@ -27,12 +27,12 @@ fn watched(major: u16) -> Sampled {
     let script = Script::parse(script, &BTreeMap::new()).expect("a script");
     let mut load = Load::new(script, 2, Duration::ZERO);
     load.length = Length::Rounds(20);
-    let beside = Beside::start(
+    let beside = RunningSamplers::start(
         SAMPLERS,
-        &Place::of(&server),
+        &WatchedServer::of(&server),
         server.connect("postgres").expect("a session"),
     );
-    let result = load.run(&Target::of(&server, "postgres"), &|| {});
+    let result = load.run(&ConnectionTarget::of(&server, "postgres"), &|| {});
     // The stop reads once more and sees it.
     session.execute("CHECKPOINT").expect("a checkpoint");
     let sampled = beside.stop();

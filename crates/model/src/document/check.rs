@@ -38,7 +38,7 @@ impl Verdict {
     Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Serialize, Deserialize,
 )]
 #[serde(rename_all = "kebab-case")]
-pub enum Kind {
+pub enum FileKind {
     /// An ordinary or partitioned table's file.
     Table,
     /// An index of any access method.
@@ -64,21 +64,21 @@ pub enum Kind {
     File,
 }
 
-impl Kind {
+impl FileKind {
     /// The word in the JSON document, with a blank for people.
     pub fn words(self) -> &'static str {
         match self {
-            Kind::Table => "table",
-            Kind::Index => "index",
-            Kind::Toast => "toast",
-            Kind::Sequence => "sequence",
-            Kind::MaterializedView => "materialized view",
-            Kind::Unknown => "unknown relation",
-            Kind::ControlFile => "control file",
-            Kind::RelationMap => "relation map",
-            Kind::Slru => "slru",
-            Kind::Wal => "wal",
-            Kind::File => "file",
+            FileKind::Table => "table",
+            FileKind::Index => "index",
+            FileKind::Toast => "toast",
+            FileKind::Sequence => "sequence",
+            FileKind::MaterializedView => "materialized view",
+            FileKind::Unknown => "unknown relation",
+            FileKind::ControlFile => "control file",
+            FileKind::RelationMap => "relation map",
+            FileKind::Slru => "slru",
+            FileKind::Wal => "wal",
+            FileKind::File => "file",
         }
     }
 }
@@ -116,7 +116,7 @@ pub struct Place {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub filenode: Option<Oid>,
     /// Kind of thing.
-    pub kind: Kind,
+    pub kind: FileKind,
     /// Fork.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fork: Option<Fork>,
@@ -383,7 +383,7 @@ pub struct RelationSummary {
     /// Its first file.
     pub path: String,
     /// Kind.
-    pub kind: Kind,
+    pub kind: FileKind,
     /// Fork.
     pub fork: Fork,
     /// Blocks of the fork.

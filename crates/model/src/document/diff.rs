@@ -3,7 +3,7 @@
 use pgclinic_format::{BlockNo, Fork};
 use serde::{Deserialize, Serialize};
 
-use super::{Kind, NotChecked, Target, Tool};
+use super::{FileKind, NotChecked, Target, Tool};
 
 /// Schema of the document.
 pub const DIFF_SCHEMA: &str = "pgclinic.diff/1";
@@ -150,7 +150,7 @@ pub struct DiffFork {
     /// The first segment, below the data directory.
     pub path: String,
     /// Table, index and so on.
-    pub kind: Kind,
+    pub kind: FileKind,
     /// The fork.
     pub fork: Fork,
     /// Blocks in A; absent where A has no such file.
@@ -174,7 +174,7 @@ pub struct DiffFile {
     /// From the root of the data directory.
     pub path: String,
     /// What it is.
-    pub kind: Kind,
+    pub kind: FileKind,
     /// How it differs.
     pub difference: Difference,
     /// The copy that is older, at fault, or lacks the file.

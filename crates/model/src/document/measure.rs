@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Coverage, Kind, Level, Target, Tool};
+use super::{Coverage, FileKind, Level, Target, Tool};
 
 /// Schema of the document.
 pub const MEASURE_SCHEMA: &str = "pgclinic.measure/1";
@@ -68,7 +68,7 @@ pub struct MeasuredRelation {
     /// The first segment, below the data directory.
     pub path: String,
     /// Table, index and so on.
-    pub kind: Kind,
+    pub kind: FileKind,
     /// `pg_am.amname`, where it is a built-in one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub access_method: Option<String>,

@@ -18,9 +18,9 @@ pub use catalog_cost::{
     StatementCost,
 };
 pub use check::{
-    AtRisk, AttributePlace, Cause, CauseLinks, CheckDocument, Coverage, Evidence, Finding, Kind,
-    NotChecked, Origin, Owner, Place, RECOVERY_IS_DUE, RelationSummary, Remedy, SinceSummary,
-    Verdict,
+    AtRisk, AttributePlace, Cause, CauseLinks, CheckDocument, Coverage, Evidence, FileKind,
+    Finding, NotChecked, Origin, Owner, Place, RECOVERY_IS_DUE, RelationSummary, Remedy,
+    SinceSummary, Verdict,
 };
 pub use diff::{
     Copy, CopyPosition, DIFF_SCHEMA, DiffBlock, DiffCoverage, DiffDocument, DiffFile, DiffFork,

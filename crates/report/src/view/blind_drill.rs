@@ -4,8 +4,8 @@ use pgclinic_model::document::{BlindDocument, BlindKind, BlindTrial};
 
 use super::drill::{head, outcome, verdict};
 use super::{
-    Block, Frame, Look, Part, Row, Table, Tone, View, Voice, Words, card, columns, in_terminal,
-    list, not_done, number, on_page, section, target_facts, words,
+    Block, Frame, Look, ParagraphStyle, Part, Row, Table, Tone, View, Words, card, columns,
+    in_terminal, list, not_done, number, on_page, section, target_facts, words,
 };
 use crate::words as say;
 use crate::words::{byte_range, count, count_of};
@@ -84,7 +84,10 @@ fn on_off(on: bool) -> &'static str {
 fn misses(misses: &[BlindTrial]) -> Vec<Block> {
     if misses.is_empty() {
         let words = "Nothing was missed.";
-        return vec![on_page(vec![Block::Text(Voice::Quiet, words.into())])];
+        return vec![on_page(vec![Block::Text(
+            ParagraphStyle::Quiet,
+            words.into(),
+        )])];
     }
     let columns = columns("Kind | Checksums | Hurts | Where | Bytes of the file | Server");
     let rows = misses.iter().map(|miss| {

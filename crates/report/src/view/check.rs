@@ -7,9 +7,9 @@ use pgclinic_model::document::{CheckDocument, Coverage, Evidence, Place, Verdict
 
 use super::picture::{ForkMap, Picture};
 use super::{
-    Block, Dump, Fold, Frame, Look, Part, Row, Table, Tone, Verdict, View, Voice, Words, card,
-    columns, fold, in_terminal, inherent, number, on_page, reasons, section, target_facts, text,
-    words,
+    Block, Dump, Fold, Frame, Look, ParagraphStyle, Part, Row, Table, Tone, Verdict, View, Words,
+    card, columns, fold, in_terminal, inherent, number, on_page, reasons, section, target_facts,
+    text, words,
 };
 use crate::groups::{self, Cures, Group};
 use crate::view::{finding, plan, rules};
@@ -137,7 +137,7 @@ fn omitted(document: &CheckDocument) -> Option<String> {
 
 fn overview(document: &CheckDocument, groups: &[Group<'_>]) -> Vec<Block> {
     if groups.is_empty() {
-        return vec![Block::Text(Voice::Quiet, "No findings.".into())];
+        return vec![Block::Text(ParagraphStyle::Quiet, "No findings.".into())];
     }
     let columns =
         columns("Relation | Kind | Worst | Findings > | Damaged pages > | Rows at risk >");
@@ -157,7 +157,7 @@ fn overview(document: &CheckDocument, groups: &[Group<'_>]) -> Vec<Block> {
         Block::Filter(".relation", ""),
         Block::Table(Table::new(columns, rows)),
     ];
-    blocks.extend(omitted(document).map(|own| Block::Text(Voice::Loud, own.into())));
+    blocks.extend(omitted(document).map(|own| Block::Text(ParagraphStyle::Loud, own.into())));
     vec![section("Findings by relation").of(blocks)]
 }
 
@@ -168,7 +168,7 @@ fn relation(number: usize, group: &Group<'_>, cures: Cures, pages: &[&Evidence])
     }
     if group.following_elsewhere > 0 {
         let words = say::elsewhere(group.following_elsewhere);
-        blocks.push(Block::Text(Voice::Quiet, words.into()));
+        blocks.push(Block::Text(ParagraphStyle::Quiet, words.into()));
     }
     blocks.push(on_page(evidence(pages, group)));
     let part = Part::new(Frame::Relation, words(&group.name)).id(format!("r{number}"));
@@ -273,7 +273,7 @@ fn more_evidence(document: &CheckDocument, shown: usize) -> Vec<Block> {
         more => {
             let pages = plural(more, "page");
             let words = format!("The bytes of {pages} more stand in the JSON document.");
-            vec![Block::Text(Voice::Loud, words.into())]
+            vec![Block::Text(ParagraphStyle::Loud, words.into())]
         }
     }
 }

@@ -6,8 +6,9 @@ use pgclinic_model::document::{
 };
 
 use super::{
-    Block, Fold, Look, Row, Style, Table, Tone, Verdict, View, Voice, Words, and_more, columns,
-    fold, in_terminal, inherent, list, not_done, on_page, section, target_facts, text, words,
+    Block, Fold, Look, ParagraphStyle, Row, Style, Table, Tone, Verdict, View, Words, and_more,
+    columns, fold, in_terminal, inherent, list, not_done, on_page, section, target_facts, text,
+    words,
 };
 use crate::diffed;
 use crate::words as say;
@@ -162,7 +163,7 @@ fn fork(fork: &DiffFork) -> Block {
     self::fold(Fold::Item, is_open, name)
         .about(diffed::ways(fork))
         .of(vec![
-            Block::Text(Voice::Quiet, diffed::about(fork).into()),
+            Block::Text(ParagraphStyle::Quiet, diffed::about(fork).into()),
             in_terminal(told),
             on_page(page),
         ])

@@ -6,8 +6,8 @@ use std::ops::Range;
 use pgclinic_model::document::{Finding, Remedy};
 
 use super::{
-    Block, Fold, Frame, Look, Part, Step, Steps, Voice, Words, entries, fold, in_terminal, list,
-    on_page, words,
+    Block, Fold, Frame, Look, ParagraphStyle, Part, Step, Steps, Words, entries, fold, in_terminal,
+    list, on_page, words,
 };
 use crate::groups::{Cures, Group, Root, Run, blocks_of, count_by_rule};
 use crate::hex;
@@ -77,7 +77,10 @@ fn one(root: &Root<'_>, path: &str, cures: Cures) -> Block {
         .and(Look::Rule, &finding.rule)
         .plain("  ")
         .and(Look::Place, say::place_inside(&finding.place));
-    let mut blocks = vec![Block::Text(Voice::Message, words(&finding.message))];
+    let mut blocks = vec![Block::Text(
+        ParagraphStyle::Message,
+        words(&finding.message),
+    )];
     blocks.extend(entries(COLUMN, facts(finding, path)));
     if cures == Cures::Each && !finding.remedies.is_empty() {
         blocks.push(remedies(&finding.remedies));

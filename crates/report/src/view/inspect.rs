@@ -4,9 +4,9 @@ use pgclinic_model::document::{Field, InspectDocument, ItemAnatomy, PageAnatomy,
 
 use super::picture::Picture;
 use super::{
-    Block, Dump, Fold, Look, Medium, Row, Table, Tone, Verdict, View, Voice, Words, columns,
-    entries, finding, fold, in_terminal, not_done, on_page, rules, section, target_facts, text,
-    words,
+    Block, Dump, Fold, Look, Medium, ParagraphStyle, Row, Table, Tone, Verdict, View, Words,
+    columns, entries, finding, fold, in_terminal, not_done, on_page, rules, section, target_facts,
+    text, words,
 };
 use crate::words as say;
 use crate::words::{byte_range, count, plural};
@@ -255,7 +255,7 @@ fn bytes(document: &InspectDocument, anatomy: &PageAnatomy, page: Option<Vec<u8>
         }),
         None => {
             let words = "The document's bytes of the page are no base64 of a page.";
-            Block::Text(Voice::Loud, words.into())
+            Block::Text(ParagraphStyle::Loud, words.into())
         }
     }
 }

@@ -53,7 +53,7 @@ pub(crate) enum Block {
     /// The answer to the whole.
     Verdict(Verdict),
     /// A paragraph.
-    Text(Voice, Words),
+    Text(ParagraphStyle, Words),
     /// Something with a title over it.
     Part(Part),
     /// Short facts that stand side by side; those without words are left out.
@@ -97,7 +97,7 @@ pub(crate) enum Tone {
 
 /// How a paragraph speaks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Voice {
+pub(crate) enum ParagraphStyle {
     /// As any text.
     Plain,
     /// An aside.
@@ -163,7 +163,7 @@ pub(crate) enum Frame {
     /// A box for one finding or decision; the class says its colour.
     Finding(&'static str),
     /// On a page it opens on a click.
-    Fold(Fold, Opened),
+    Fold(Fold, FoldState),
 }
 
 /// What a fold holds.
@@ -185,7 +185,7 @@ pub(crate) enum Fold {
 
 /// How a fold stands at first.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Opened {
+pub(crate) enum FoldState {
     /// What it holds is seen.
     Yes,
     /// It waits for a click.
@@ -348,13 +348,13 @@ pub(crate) fn card(tone: Tone, title: impl Into<Words>) -> Part {
 
 /// A fold that is open where something speaks for it.
 pub(crate) fn fold(kind: Fold, open: bool, title: impl Into<Words>) -> Part {
-    let opened = if open { Opened::Yes } else { Opened::No };
+    let opened = if open { FoldState::Yes } else { FoldState::No };
     Part::new(Frame::Fold(kind, opened), title)
 }
 
 /// A paragraph.
 pub(crate) fn text(text: impl Into<Words>) -> Block {
-    Block::Text(Voice::Plain, text.into())
+    Block::Text(ParagraphStyle::Plain, text.into())
 }
 
 /// Blocks that a terminal leaves out.

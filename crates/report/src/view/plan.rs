@@ -3,7 +3,8 @@
 use pgclinic_model::document::PlanStep;
 
 use super::{
-    Block, Look, Step, Steps, Tone, Voice, Words, and_more, card, in_terminal, on_page, text, words,
+    Block, Look, ParagraphStyle, Step, Steps, Tone, Words, and_more, card, in_terminal, on_page,
+    text, words,
 };
 use crate::words as say;
 use crate::words::count_of;
@@ -30,7 +31,7 @@ fn one(number: usize, step: &PlanStep) -> Step {
     let mut blocks = Vec::new();
     if !step.relations.is_empty() {
         let words = words(format!("for {}", say::plan_relations(step)));
-        blocks.push(Block::Text(Voice::Quiet, words));
+        blocks.push(Block::Text(ParagraphStyle::Quiet, words));
     }
     let mut commands = step.commands.iter().cloned().map(Block::Command);
     blocks.extend(commands.by_ref().take(COMMANDS_SHOWN));
@@ -49,7 +50,7 @@ fn one(number: usize, step: &PlanStep) -> Step {
                 .in_terminal(all)
                 .on_page(and_more(omitted))
                 .plain(" of the kind");
-            blocks.push(Block::Text(Voice::Quiet, words));
+            blocks.push(Block::Text(ParagraphStyle::Quiet, words));
         }
     }
     Step {

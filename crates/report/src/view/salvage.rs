@@ -7,9 +7,9 @@ use pgclinic_model::document::{
 };
 
 use super::{
-    Block, Fold, Frame, Medium, Part, Row, Style, Table, Tone, Verdict, View, Voice, Words,
-    and_more, card, columns, entries, fold, in_terminal, left, list, not_done, number, on_page,
-    reasons, right, section, short_list, target_facts, text, words,
+    Block, Fold, Frame, Medium, ParagraphStyle, Part, Row, Style, Table, Tone, Verdict, View,
+    Words, and_more, card, columns, entries, fold, in_terminal, left, list, not_done, number,
+    on_page, reasons, right, section, short_list, target_facts, text, words,
 };
 use crate::salvaged::{
     check_words, column_words, count_words, counts_words, extent, not_replayed_words, object_words,
@@ -274,7 +274,10 @@ const COUNTS: [Count; 14] = [
 
 fn tables_written(account: &SalvageReport) -> Vec<Block> {
     if account.tables.is_empty() {
-        return vec![Block::Text(Voice::Quiet, "No table was written.".into())];
+        return vec![Block::Text(
+            ParagraphStyle::Quiet,
+            "No table was written.".into(),
+        )];
     }
     let is_shown = |(name, of): &&Count| {
         matches!(*name, "Written" | "Live") || account.tables.iter().any(|table| of(table) > 0)

@@ -36,7 +36,7 @@ fn parts() -> Vec<Block> {
         Frame::Relation,
         Frame::Card(Tone::Warn),
         Frame::Finding("damage"),
-        Frame::Fold(Fold::Item, Opened::No),
+        Frame::Fold(Fold::Item, FoldState::No),
     ];
     let parts = frames.map(|frame| {
         let inside = Part::new(frame, looks()).about(looks()).of(Vec::new());
@@ -100,8 +100,8 @@ fn everything() -> View {
     };
     let mut blocks = vec![
         Block::Verdict(verdict.more(vec![looks()])),
-        Block::Text(Voice::Loud, looks()),
-        Block::Text(Voice::Message, looks()),
+        Block::Text(ParagraphStyle::Loud, looks()),
+        Block::Text(ParagraphStyle::Message, looks()),
         Block::Facts(vec![("a fact", looks())]),
         Block::Reasons(vec![(looks(), looks())]),
         Block::Steps(steps),

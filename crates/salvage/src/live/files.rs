@@ -6,7 +6,7 @@ use pgclinic_cluster::{Catalog, Cluster};
 use pgclinic_format::{BlockNo, Oid};
 use pgclinic_model::Progress;
 use pgclinic_model::document::TableAccount;
-use pgclinic_servers::{ConnectOptions, Target};
+use pgclinic_servers::{ConnectOptions, ConnectionTarget};
 
 use super::server_source::ServerSource;
 use super::tables::LiveTable;
@@ -15,7 +15,7 @@ use crate::salvage::{SalvageOptions, TakeRows, blocks_of_table};
 
 /// The files of the server, opened when they are asked for first.
 pub(super) struct Files<'a> {
-    target: &'a Target,
+    target: &'a ConnectionTarget,
     connect: &'a ConnectOptions,
     opened: OnceLock<Result<(Cluster, Catalog), String>>,
     /// Why the server did not write down first what its files do not know yet.
@@ -25,7 +25,7 @@ pub(super) struct Files<'a> {
 }
 
 impl<'a> Files<'a> {
-    pub(super) fn new(target: &'a Target, connect: &'a ConnectOptions) -> Self {
+    pub(super) fn new(target: &'a ConnectionTarget, connect: &'a ConnectOptions) -> Self {
         Files {
             target,
             connect,

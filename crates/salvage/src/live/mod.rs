@@ -29,7 +29,7 @@ use std::time::Duration;
 
 use pgclinic_model::Progress;
 use pgclinic_model::document::{Estimate, SalvageReport, TableAccount, Target as TargetDocument};
-use pgclinic_servers::{ConnectOptions, Session, SqlError, Target};
+use pgclinic_servers::{ConnectOptions, ConnectionTarget, Session, SqlError};
 
 use crate::file_names::FileNames;
 use crate::salvage::{
@@ -55,7 +55,7 @@ const TRIES: u32 = 3;
 
 /// What all threads share.
 struct Live<'a> {
-    target: &'a Target,
+    target: &'a ConnectionTarget,
     options: &'a SalvageOptions,
     progress: &'a dyn Progress,
     snapshots: &'a Snapshots<'a>,
@@ -77,7 +77,7 @@ struct Done {
 
 /// Writes the rows of the database that `target` names.
 pub fn salvage_live(
-    target: &Target,
+    target: &ConnectionTarget,
     options: &SalvageOptions,
     progress: &dyn Progress,
 ) -> Result<SalvageReport, SalvageError> {
@@ -198,7 +198,7 @@ fn connect_options(text: &TextStyle) -> ConnectOptions {
 /// A session that reads pages as they are, whatever somebody has set for the server, the database
 /// or the role; a server that is starting again is waited for. `prepare` is done in it.
 fn careful_session(
-    target: &Target,
+    target: &ConnectionTarget,
     connect: &ConnectOptions,
     patience: Duration,
     prepare: impl Fn(&mut Session) -> Result<(), SqlError>,

@@ -6,7 +6,7 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use pgclinic_servers::{ConnectOptions, Session, SqlError, Target, TextRow};
+use pgclinic_servers::{ConnectOptions, ConnectionTarget, Session, SqlError, TextRow};
 use pgclinic_source::{
     AccessLog, Entry, EntryKind, Result, Source, SourceError, SourceErrorKind, SourceSpec,
     check_path,
@@ -30,7 +30,7 @@ const FUNCTIONS: [&str; 3] = [
 /// A running server's files, as a source.
 pub struct ServerSource {
     spec: SourceSpec,
-    target: Target,
+    target: ConnectionTarget,
     connect: ConnectOptions,
     line: Mutex<Line>,
     log: AccessLog,
@@ -46,7 +46,7 @@ struct Line {
 impl ServerSource {
     /// The session's role must be allowed to read files of the server;
     /// [`ServerSource::missing_rights`] tells.
-    pub fn new(session: Session, target: &Target, connect: &ConnectOptions) -> Self {
+    pub fn new(session: Session, target: &ConnectionTarget, connect: &ConnectOptions) -> Self {
         ServerSource {
             spec: SourceSpec::Server {
                 url: target.to_string(),

@@ -9,7 +9,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use pgclinic_model::document::SnapshotAccount;
-use pgclinic_servers::{ConnectOptions, Session, SqlError, Target, TextRow};
+use pgclinic_servers::{ConnectOptions, ConnectionTarget, Session, SqlError, TextRow};
 
 use super::careful_session;
 use crate::schema::literal;
@@ -18,7 +18,7 @@ const BEGIN: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
 
 /// Who takes snapshots, and those that were taken.
 pub(super) struct Snapshots<'a> {
-    target: &'a Target,
+    target: &'a ConnectionTarget,
     connect: &'a ConnectOptions,
     held: Mutex<Held>,
 }
@@ -34,7 +34,7 @@ struct Held {
 }
 
 impl<'a> Snapshots<'a> {
-    pub(super) fn new(target: &'a Target, connect: &'a ConnectOptions) -> Self {
+    pub(super) fn new(target: &'a ConnectionTarget, connect: &'a ConnectOptions) -> Self {
         Snapshots {
             target,
             connect,
@@ -115,7 +115,11 @@ impl Held {
 
     /// Takes a new snapshot. A server that refuses is no error: its tables are then read each for
     /// itself.
-    fn take(&mut self, target: &Target, connect: &ConnectOptions) -> Result<(), SqlError> {
+    fn take(
+        &mut self,
+        target: &ConnectionTarget,
+        connect: &ConnectOptions,
+    ) -> Result<(), SqlError> {
         self.session = None;
         let mut session = careful_session(target, connect, Duration::ZERO, |_| Ok(()))?;
         session.execute(BEGIN)?;

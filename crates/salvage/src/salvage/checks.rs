@@ -44,13 +44,13 @@ pub(super) struct Checks<'a> {
 /// What a look at a key gave: how many keys were looked at, how many of them break it, and the
 /// first of those.
 #[derive(Default)]
-struct Looked {
+struct KeyCheck {
     keys: u64,
     broken: u64,
     listed: Vec<String>,
 }
 
-impl Looked {
+impl KeyCheck {
     fn list(&mut self, key: &[u8], rows: u64) {
         self.broken += rows;
         if self.listed.len() < KEYS_MAX {
@@ -128,7 +128,7 @@ impl Checks<'_> {
         &self,
         key: &Key,
         saved: &BTreeSet<Oid>,
-    ) -> Result<Result<Looked, Refused>, SalvageError> {
+    ) -> Result<Result<KeyCheck, Refused>, SalvageError> {
         if let Some(excuse) = key.excuse {
             return Ok(Err(excuse.into()));
         }
@@ -293,8 +293,8 @@ fn nulls(mut key: &[u8]) -> (usize, usize) {
 }
 
 /// Keys that more than one row has; each row but the first counts.
-fn doubled(keys: SortedRecords, nulls_distinct: bool) -> io::Result<Looked> {
-    let mut looked = Looked::default();
+fn doubled(keys: SortedRecords, nulls_distinct: bool) -> io::Result<KeyCheck> {
+    let mut looked = KeyCheck::default();
     let mut keys = keys.peekable();
     while let Some((key, rows)) = next_key(&mut keys)? {
         looked.keys += rows;
@@ -307,8 +307,8 @@ fn doubled(keys: SortedRecords, nulls_distinct: bool) -> io::Result<Looked> {
 }
 
 /// Keys of the first that the second does not have; each row counts.
-fn orphaned(own: SortedRecords, parents: SortedRecords, is_full: bool) -> io::Result<Looked> {
-    let mut looked = Looked::default();
+fn orphaned(own: SortedRecords, parents: SortedRecords, is_full: bool) -> io::Result<KeyCheck> {
+    let mut looked = KeyCheck::default();
     let (mut own, mut parents) = (own.peekable(), parents.peekable());
     let mut parent = next_key(&mut parents)?;
     while let Some((key, rows)) = next_key(&mut own)? {

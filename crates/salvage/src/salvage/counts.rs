@@ -27,7 +27,7 @@ use super::error::SalvageError;
 use super::{Rows, SalvageOptions};
 use crate::carve::{PageState, is_row};
 use crate::shape::{ColumnChoice, MainForks, Table};
-use crate::visible::Verdict;
+use crate::visible::VersionFate;
 
 /// What the look at one database shares.
 pub(super) struct Counts<'a> {
@@ -291,7 +291,7 @@ impl Heap<'_> {
                 offset: item,
                 ..tid
             };
-            if all_visible || Verdict::of(&self.visibility, tuple, place).counts() {
+            if all_visible || VersionFate::of(&self.visibility, tuple, place).counts() {
                 return Leads::ToRow;
             }
             let next = tuple.t_ctid();

@@ -8,7 +8,7 @@
 
 use std::collections::BTreeMap;
 
-use pgclinic_columnar::{Field, Kind, Layout, Packer, PackerPlan, cells};
+use pgclinic_columnar::{ColumnKind, Field, Layout, Packer, PackerPlan, cells};
 use pgclinic_format::Oid;
 
 use super::error::SalvageError;
@@ -69,9 +69,9 @@ impl Columns<'_> {
 
     fn plan(&self) -> PackerPlan {
         let columns = [
-            ("oid", Kind::UInt32),
-            ("offset", Kind::Int64),
-            ("data", Kind::Binary),
+            ("oid", ColumnKind::UInt32),
+            ("offset", ColumnKind::Int64),
+            ("data", ColumnKind::Binary),
         ];
         PackerPlan {
             layout: self.layout,

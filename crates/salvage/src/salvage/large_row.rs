@@ -17,7 +17,7 @@ use crate::texts::{Texts, below_domains};
 use crate::values::{FaultKind, Partial, Row};
 
 /// By column, why its value does not stand in its row as it was; nothing where it does.
-pub(super) type Fates = BTreeMap<usize, Option<String>>;
+pub(super) type LostValues = BTreeMap<usize, Option<String>>;
 
 /// A row that is sent to a server chunk by chunk.
 pub(super) struct LargeRow<'r, 'c> {
@@ -31,8 +31,8 @@ pub(super) struct LargeRow<'r, 'c> {
 
 impl LargeRow<'_, '_> {
     /// Loads the row. False where it is still to be loaded, without these values.
-    pub(super) fn load(mut self, large: &[(usize, ToastPointer)]) -> (bool, Fates) {
-        let mut fates = Fates::new();
+    pub(super) fn load(mut self, large: &[(usize, ToastPointer)]) -> (bool, LostValues) {
+        let mut fates = LostValues::new();
         let mut open: Vec<(usize, ToastPointer, Way)> = Vec::new();
         for (column, pointer) in large {
             let ty = self.columns.get(*column).map(|column| &column.ty);
@@ -68,7 +68,7 @@ impl LargeRow<'_, '_> {
     fn stream(
         &mut self,
         open: &[(usize, ToastPointer, Way)],
-        fates: &mut Fates,
+        fates: &mut LostValues,
     ) -> Option<Streamed> {
         let columns: Vec<usize> = open.iter().map(|(column, ..)| *column).collect();
         let around = copy_around(&self.row, &columns, self.texts);

@@ -32,7 +32,7 @@ use crate::file_names::{FileNames, beside};
 use crate::formats::{copy_escape, csv_field, csv_header, form_named};
 use crate::shape::{Column, MainForks, Origin, Table};
 use crate::texts::Texts;
-use crate::visible::Verdict;
+use crate::visible::VersionFate;
 
 /// What a key takes in memory beside its own bytes.
 const BESIDE_KEY_BYTES: usize = 112;
@@ -305,7 +305,7 @@ impl Search<'_> {
                 // The first of a chain of versions may be dead while a later one lives on the same
                 // page.
                 tuple.is_some_and(|tuple| {
-                    Verdict::of(&visibility, tuple, tid).counts()
+                    VersionFate::of(&visibility, tuple, tid).counts()
                         || tuple.t_infomask2() & HEAP_HOT_UPDATED != 0
                 })
             }

@@ -71,7 +71,7 @@ use pgclinic_model::Progress;
 use pgclinic_model::document::{
     LargeObjectsAccount, NotChecked, SalvageReport, SequenceAccount, TableAccount,
 };
-use pgclinic_servers::Target;
+use pgclinic_servers::ConnectionTarget;
 use pgclinic_spill::{Limit, Part};
 
 use crate::schema::{CatalogRoom, SchemaFile};
@@ -256,7 +256,7 @@ pub fn end_of_work(folder: &Path) -> Result<(), SalvageError> {
 
 /// The account of a whole salvage into a server is written: the server holds no work any more that
 /// could be gone on with.
-pub fn end_of_load(target: &Target) -> Result<(), SalvageError> {
+pub fn end_of_load(target: &ConnectionTarget) -> Result<(), SalvageError> {
     server::end(target)
 }
 

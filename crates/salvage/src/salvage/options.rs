@@ -4,7 +4,7 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 use pgclinic_model::Selection;
-use pgclinic_servers::Target;
+use pgclinic_servers::ConnectionTarget;
 use pgclinic_spill::MemoryPlan;
 use serde::Serialize;
 use serde_json::json;
@@ -43,7 +43,7 @@ pub enum Destination {
     /// A new or empty folder.
     Folder(PathBuf),
     /// A database in which no schema of the source holds anything.
-    Server(Box<Target>),
+    Server(Box<ConnectionTarget>),
     /// Whoever takes it: the rows of one table, and nothing beside them.
     Stream(Stream),
 }

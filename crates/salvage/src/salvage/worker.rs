@@ -11,7 +11,7 @@ use pgclinic_model::document::{LossPlace, Tally};
 use super::Rows;
 use super::coverage::{Coverage, Covered, says_elsewhere};
 use super::database_job::{DatabaseJob, TableWork};
-use super::large_row::{Fates, LargeRow};
+use super::large_row::{LargeRow, LostValues};
 use super::large_value;
 use super::ordered_files::Piece;
 use super::pass::Gathering;
@@ -21,7 +21,7 @@ use crate::carve::{self, Found, PageState, Probe};
 use crate::readable::Readable;
 use crate::texts::Texts;
 use crate::values::{RowValues, Taking, chunk_rows, needed_by_row, rank, writes_all};
-use crate::visible::Verdict;
+use crate::visible::VersionFate;
 
 /// Bytes of text that a thread gathers before it writes them, if its turn has come.
 const AHEAD_BYTES: usize = 4 << 20;
@@ -111,7 +111,7 @@ impl<'c> Worker<'c> {
                     block,
                     offset: item,
                 };
-                let verdict = Verdict::of(&self.visibility, tuple, place);
+                let verdict = VersionFate::of(&self.visibility, tuple, place);
                 gatherer.push(chunk, block, item, rank(verdict));
             }
         }
@@ -272,7 +272,7 @@ impl<'c> Worker<'c> {
             } else {
                 self.judge(tuple)
             };
-            let verdict = Verdict::of_state(state, tuple, place);
+            let verdict = VersionFate::of_state(state, tuple, place);
             if let Some(why) = doubt {
                 let rows = &mut printing.tally.rows;
                 if verdict.counts() {
@@ -343,13 +343,13 @@ impl<'c> Worker<'c> {
         let found = find(page, block, &mut probe);
         let mut carved = 0u64;
         for Found { tuple, place } in found {
-            let verdict = match Verdict::of(&self.visibility, tuple, place) {
-                verdict if verdict.counts() => Verdict::Carved,
+            let verdict = match VersionFate::of(&self.visibility, tuple, place) {
+                verdict if verdict.counts() => VersionFate::Carved,
                 verdict => verdict,
             };
-            carved += u64::from(verdict == Verdict::Carved);
-            let is_told = verdict == Verdict::Carved;
-            let doubt = words_of(Verdict::Carved).filter(|_| !is_told);
+            carved += u64::from(verdict == VersionFate::Carved);
+            let is_told = verdict == VersionFate::Carved;
+            let doubt = words_of(VersionFate::Carved).filter(|_| !is_told);
             self.print_row(tuple, (place, verdict), [doubt, None, None], printing);
         }
         carved
@@ -369,7 +369,7 @@ impl<'c> Worker<'c> {
     fn print_row(
         &mut self,
         tuple: HeapTuple<'_>,
-        (place, verdict): (Tid, Verdict),
+        (place, verdict): (Tid, VersionFate),
         doubts: [Option<&str>; 3],
         printing: &mut Printing<'c>,
     ) {
@@ -421,7 +421,7 @@ impl<'c> Worker<'c> {
             };
             row.load(large)
         } else {
-            (false, Fates::new())
+            (false, LostValues::new())
         };
         printing.row_start = printing.out.rows.len();
         if !is_loaded {
@@ -435,7 +435,7 @@ impl<'c> Worker<'c> {
         crew.refuse(printing.table, bench.texts.take_refusals());
         // Of one file without its cluster and its commit log no row is better known than another.
         let is_bare = !self.has_log && printing.work.table.database.is_empty();
-        let is_known = verdict == Verdict::Carved || !is_bare;
+        let is_known = verdict == VersionFate::Carved || !is_bare;
         let words = words_of(verdict).filter(|_| is_known).into_iter();
         let words = words.chain(doubts.into_iter().flatten()).chain(of_toast);
         let mut reasons: Vec<String> = words.map(str::to_owned).collect();
@@ -506,31 +506,31 @@ impl<'c> Worker<'c> {
     }
 }
 
-fn count(verdict: Verdict, tally: &mut Tally) {
+fn count(verdict: VersionFate, tally: &mut Tally) {
     let rows = &mut tally.rows;
     match verdict {
-        Verdict::Live => rows.live += 1,
-        Verdict::Deleted | Verdict::Aborted => rows.dead += 1,
-        Verdict::PerhapsLive | Verdict::PerhapsDeleted => rows.uncertain += 1,
-        Verdict::PerhapsReplaced => rows.withheld += 1,
-        Verdict::Carved => rows.carved += 1,
+        VersionFate::Live => rows.live += 1,
+        VersionFate::Deleted | VersionFate::Aborted => rows.dead += 1,
+        VersionFate::PerhapsLive | VersionFate::PerhapsDeleted => rows.uncertain += 1,
+        VersionFate::PerhapsReplaced => rows.withheld += 1,
+        VersionFate::Carved => rows.carved += 1,
     }
 }
 
 /// What the account says of a row with this verdict; nothing where its fate is known.
-fn words_of(verdict: Verdict) -> Option<&'static str> {
+fn words_of(verdict: VersionFate) -> Option<&'static str> {
     match verdict {
-        Verdict::Live | Verdict::Deleted | Verdict::Aborted => None,
-        Verdict::PerhapsLive => {
+        VersionFate::Live | VersionFate::Deleted | VersionFate::Aborted => None,
+        VersionFate::PerhapsLive => {
             Some("perhaps-live: the status of the transaction that wrote the row is lost")
         }
-        Verdict::PerhapsDeleted => {
+        VersionFate::PerhapsDeleted => {
             Some("perhaps-deleted: the status of the transaction that deleted the row is lost")
         }
-        Verdict::PerhapsReplaced => Some(
+        VersionFate::PerhapsReplaced => Some(
             "perhaps-replaced: the status of the transaction that replaced the row is lost, and its newer version is preferred",
         ),
-        Verdict::Carved => {
+        VersionFate::Carved => {
             Some("carved: the row was found by its structure, where no line pointer leads")
         }
     }

@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use pgclinic_cluster::Charset;
-use pgclinic_columnar::{Field, Kind, cells};
+use pgclinic_columnar::{ColumnKind, Field, cells};
 use pgclinic_format::datum::{Printed, TypeInfo, TypeKind};
 
 use super::Texts;
@@ -38,7 +38,7 @@ pub(crate) struct Refusal {
 /// How the values of a column become cells.
 #[derive(Clone, Debug)]
 pub(super) struct ArrowEncoder {
-    kind: Kind,
+    kind: ColumnKind,
     way: Way,
 }
 
@@ -68,7 +68,7 @@ pub(crate) fn fields_of(columns: &[Column], charset: Charset) -> Vec<Field> {
     if columns.is_empty() {
         return vec![Field {
             name: String::new(),
-            kind: Kind::Boolean,
+            kind: ColumnKind::Boolean,
         }];
     }
     let field = |column: &Column| Field {
@@ -91,36 +91,36 @@ impl ArrowEncoder {
             Some(kind) if is_raw && holds_text(&kind) => ArrowEncoder::RAW,
             Some(kind) => {
                 let way = match kind {
-                    Kind::List(_) => Way::Sent,
-                    Kind::Decimal { precision, scale } => Way::Decimal { precision, scale },
+                    ColumnKind::List(_) => Way::Sent,
+                    ColumnKind::Decimal { precision, scale } => Way::Decimal { precision, scale },
                     _ => Way::Stored,
                 };
                 ArrowEncoder { kind, way }
             }
             None if is_raw => ArrowEncoder::RAW,
             None => ArrowEncoder {
-                kind: Kind::Text,
+                kind: ColumnKind::Text,
                 way: Way::Printed,
             },
         }
     }
 
     const RAW: Self = ArrowEncoder {
-        kind: Kind::Binary,
+        kind: ColumnKind::Binary,
         way: Way::PrintedRaw,
     };
 }
 
-fn holds_text(kind: &Kind) -> bool {
+fn holds_text(kind: &ColumnKind) -> bool {
     match kind {
-        Kind::Text => true,
-        Kind::List(element) => **element == Kind::Text,
+        ColumnKind::Text => true,
+        ColumnKind::List(element) => **element == ColumnKind::Text,
         _ => false,
     }
 }
 
 /// The kind nearest to a type; nothing where that is its text.
-fn nearest(ty: &TypeInfo, typmod: i32) -> Option<Kind> {
+fn nearest(ty: &TypeInfo, typmod: i32) -> Option<ColumnKind> {
     let ty = below_domains(ty);
     match &ty.kind {
         TypeKind::Base => scalar(ty.oid, typmod),
@@ -134,11 +134,11 @@ fn nearest(ty: &TypeInfo, typmod: i32) -> Option<Kind> {
             let is_base = inner.kind == TypeKind::Base;
             let is_text = matches!(inner.oid, 25 | 1042 | 1043 | 114) && is_base;
             let kind = if is_text {
-                Some(Kind::Text)
+                Some(ColumnKind::Text)
             } else {
                 scalar(inner.oid, typmod).filter(|_| is_base)
             };
-            kind.map(|kind| Kind::List(Box::new(kind)))
+            kind.map(|kind| ColumnKind::List(Box::new(kind)))
         }
         _ => None,
     }
@@ -157,35 +157,35 @@ pub(crate) fn below_domains(ty: &TypeInfo) -> &TypeInfo {
     ty
 }
 
-fn scalar(oid: u32, typmod: i32) -> Option<Kind> {
+fn scalar(oid: u32, typmod: i32) -> Option<ColumnKind> {
     Some(match oid {
-        16 => Kind::Boolean,
-        17 => Kind::Binary,
-        20 => Kind::Int64,
-        21 => Kind::Int16,
-        23 => Kind::Int32,
-        26 | 28 | 29 => Kind::UInt32,
-        700 => Kind::Float32,
-        701 => Kind::Float64,
-        1082 => Kind::Date,
-        1083 => Kind::Time,
-        1114 => Kind::Timestamp,
-        1184 => Kind::TimestampUtc,
+        16 => ColumnKind::Boolean,
+        17 => ColumnKind::Binary,
+        20 => ColumnKind::Int64,
+        21 => ColumnKind::Int16,
+        23 => ColumnKind::Int32,
+        26 | 28 | 29 => ColumnKind::UInt32,
+        700 => ColumnKind::Float32,
+        701 => ColumnKind::Float64,
+        1082 => ColumnKind::Date,
+        1083 => ColumnKind::Time,
+        1114 => ColumnKind::Timestamp,
+        1184 => ColumnKind::TimestampUtc,
         1700 => return decimal(typmod),
-        2950 => Kind::Uuid,
+        2950 => ColumnKind::Uuid,
         _ => return None,
     })
 }
 
 /// `numeric(precision, scale)`, where 16 bytes hold it. Truth: `make_numeric_typmod` in
 /// `numeric.c`.
-fn decimal(typmod: i32) -> Option<Kind> {
+fn decimal(typmod: i32) -> Option<ColumnKind> {
     let bound = typmod.checked_sub(4).filter(|bound| *bound >= 0)?;
     let precision = u8::try_from(bound >> 16 & 0xFFFF).ok()?;
     // Eleven bits, the highest of them the sign.
     let scale = u8::try_from(((bound & 0x7FF) ^ 1024) - 1024).ok()?;
     let fits = (1..=38).contains(&precision) && scale <= precision;
-    fits.then_some(Kind::Decimal { precision, scale })
+    fits.then_some(ColumnKind::Decimal { precision, scale })
 }
 
 impl Texts {
@@ -290,7 +290,7 @@ impl Texts {
     fn sent(
         &mut self,
         column: usize,
-        kind: &Kind,
+        kind: &ColumnKind,
         value: &[u8],
         out: &mut Vec<u8>,
     ) -> Result<(), EncodeError> {
@@ -311,7 +311,7 @@ impl Texts {
             Err(error) => return Err(EncodeError::Fault(FaultKind::Undecodable(error))),
         }
         match kind {
-            Kind::List(element) => list(element, &self.sent, out),
+            ColumnKind::List(element) => list(element, &self.sent, out),
             other => element(other, &self.sent, out),
         }
     }
@@ -329,12 +329,12 @@ const fn as_text(why: &'static str) -> EncodeError {
 
 /// A value of fixed width, or `bytea`. Of a damaged row, or where the type was guessed, it may have
 /// any length.
-fn stored(kind: &Kind, value: &[u8], out: &mut Vec<u8>) -> Result<(), EncodeError> {
+fn stored(kind: &ColumnKind, value: &[u8], out: &mut Vec<u8>) -> Result<(), EncodeError> {
     if kind.width().is_some_and(|width| width != value.len()) {
         return Err(SHAPE);
     }
     match kind {
-        Kind::Date => {
+        ColumnKind::Date => {
             let days = number(value, i32::from_le_bytes)?;
             if days == i32::MIN || days == i32::MAX {
                 return Err(INFINITE);
@@ -342,7 +342,7 @@ fn stored(kind: &Kind, value: &[u8], out: &mut Vec<u8>) -> Result<(), EncodeErro
             let days = days.checked_add(DAYS).ok_or(BEYOND)?;
             out.extend_from_slice(&days.to_le_bytes());
         }
-        Kind::Timestamp | Kind::TimestampUtc => {
+        ColumnKind::Timestamp | ColumnKind::TimestampUtc => {
             let time = number(value, i64::from_le_bytes)?;
             if time == i64::MIN || time == i64::MAX {
                 return Err(INFINITE);
@@ -350,7 +350,7 @@ fn stored(kind: &Kind, value: &[u8], out: &mut Vec<u8>) -> Result<(), EncodeErro
             let time = time.checked_add(MICROSECONDS).ok_or(BEYOND)?;
             out.extend_from_slice(&time.to_le_bytes());
         }
-        Kind::Time => {
+        ColumnKind::Time => {
             let time = number(value, i64::from_le_bytes)?;
             if !(0..DAY_MICROSECONDS).contains(&time) {
                 return Err(as_text("24:00:00, which is not within a day"));
@@ -372,18 +372,18 @@ fn number<T, const N: usize>(value: &[u8], of: fn([u8; N]) -> T) -> Result<T, En
 }
 
 /// A value as its type's send function gives it.
-fn element(kind: &Kind, sent: &[u8], out: &mut Vec<u8>) -> Result<(), EncodeError> {
+fn element(kind: &ColumnKind, sent: &[u8], out: &mut Vec<u8>) -> Result<(), EncodeError> {
     match kind {
-        Kind::Decimal { precision, scale } => {
+        ColumnKind::Decimal { precision, scale } => {
             let number = unscaled(sent, *precision, *scale)?;
             out.extend_from_slice(&number.to_le_bytes());
             Ok(())
         }
-        Kind::Text | Kind::Binary => {
+        ColumnKind::Text | ColumnKind::Binary => {
             out.extend_from_slice(sent);
             Ok(())
         }
-        Kind::Uuid => stored(kind, sent, out),
+        ColumnKind::Uuid => stored(kind, sent, out),
         // Of fixed width and big-endian.
         _ => {
             let mut turned = [0; 8];
@@ -402,7 +402,7 @@ fn element(kind: &Kind, sent: &[u8], out: &mut Vec<u8>) -> Result<(), EncodeErro
 /// dimensions i32   has nulls i32   type of elements u32   of each dimension: length i32, first index i32
 /// of each element: length i32, -1 for null, and its bytes
 /// ```
-fn list(kind: &Kind, sent: &[u8], out: &mut Vec<u8>) -> Result<(), EncodeError> {
+fn list(kind: &ColumnKind, sent: &[u8], out: &mut Vec<u8>) -> Result<(), EncodeError> {
     let mut rest = sent;
     let dimensions = next(&mut rest)?;
     let (_nulls, _type) = (next(&mut rest)?, next(&mut rest)?);
@@ -582,7 +582,11 @@ mod tests {
 
     #[test]
     fn a_value_of_another_length_than_its_type_is_refused() {
-        for (kind, length) in [(Kind::Int32, 2), (Kind::Uuid, 15), (Kind::Boolean, 0)] {
+        for (kind, length) in [
+            (ColumnKind::Int32, 2),
+            (ColumnKind::Uuid, 15),
+            (ColumnKind::Boolean, 0),
+        ] {
             let mut out = Vec::new();
             let value = vec![1; length];
             let is_refused =
@@ -596,7 +600,7 @@ mod tests {
     #[test]
     fn a_typmod_tells_precision_and_scale() {
         let of = |precision: i32, scale: i32| decimal(((precision << 16) | (scale & 0x7FF)) + 4);
-        let kind = |precision, scale| Some(Kind::Decimal { precision, scale });
+        let kind = |precision, scale| Some(ColumnKind::Decimal { precision, scale });
         assert_eq!(of(10, 2), kind(10, 2));
         assert_eq!(of(38, 38), kind(38, 38));
         assert_eq!((of(39, 2), of(5, -2), of(2, 5)), (None, None, None));
@@ -610,7 +614,7 @@ mod tests {
         };
         let packed = |words: &[i32]| {
             let mut out = Vec::new();
-            let done = list(&Kind::Int32, &sent(words), &mut out);
+            let done = list(&ColumnKind::Int32, &sent(words), &mut out);
             done.is_ok().then_some(out)
         };
         assert_eq!(packed(&[0, 0, 23]), Some(Vec::new()));

@@ -15,7 +15,7 @@ use serde::Serialize;
 use super::fault::{Fault, FaultKind};
 use super::mending;
 use crate::shape::{Column, Missing, Origin, SystemColumn, Table};
-use crate::visible::Verdict;
+use crate::visible::VersionFate;
 
 /// Memory that is kept from row to row.
 const KEPT_BYTES: usize = 1 << 20;
@@ -175,7 +175,7 @@ impl RowValues {
         &mut self,
         tuple: HeapTuple<'_>,
         place: Tid,
-        verdict: Verdict,
+        verdict: VersionFate,
         taking: &mut Taking<'_, '_>,
     ) {
         self.mended = None;
@@ -200,7 +200,7 @@ impl RowValues {
         &mut self,
         tuple: HeapTuple<'_>,
         place: Tid,
-        verdict: Verdict,
+        verdict: VersionFate,
         taking: &mut Taking<'_, '_>,
     ) {
         self.slots.clear();
@@ -360,12 +360,12 @@ impl RowValues {
         column: SystemColumn,
         tuple: HeapTuple<'_>,
         place: Tid,
-        verdict: Verdict,
+        verdict: VersionFate,
     ) -> Slot {
         match column {
             SystemColumn::Xmin => self.own(&tuple.t_xmin().0.to_le_bytes()),
             SystemColumn::Xmax => self.own(&tuple.t_xmax().0.to_le_bytes()),
-            SystemColumn::Verdict => self.own(verdict.word().as_bytes()),
+            SystemColumn::VersionFate => self.own(verdict.word().as_bytes()),
             SystemColumn::Ctid => {
                 let (high, low) = ((place.block >> 16) as u16, (place.block & 0xFFFF) as u16);
                 let words = [high, low, place.offset].map(u16::to_le_bytes);

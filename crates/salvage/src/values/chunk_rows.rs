@@ -5,7 +5,7 @@ use pgclinic_format::toast_chunk::CHUNK_COLUMNS;
 use pgclinic_format::{BlockNo, HeapTuple, LpFlags, Page, Varlena, varlena};
 
 use crate::carve::{self, PageState, Probe};
-use crate::visible::Verdict;
+use crate::visible::VersionFate;
 
 /// The rows of a page of a TOAST relation, dead or not, from line pointer `first` on. Those of a
 /// page that does not name them all are found by their structure, and are numbered in the order in
@@ -50,12 +50,12 @@ fn item_bytes(page: Page<'_>) -> usize {
 
 /// How probably a chunk belongs to a value that is wanted, 0 for one that counts; the index prefers
 /// lower ranks.
-pub(crate) fn rank(verdict: Verdict) -> u8 {
+pub(crate) fn rank(verdict: VersionFate) -> u8 {
     match verdict {
-        Verdict::Live => 0,
-        Verdict::PerhapsLive | Verdict::PerhapsDeleted | Verdict::PerhapsReplaced => 1,
-        Verdict::Carved => 2,
-        Verdict::Deleted => 3,
-        Verdict::Aborted => 4,
+        VersionFate::Live => 0,
+        VersionFate::PerhapsLive | VersionFate::PerhapsDeleted | VersionFate::PerhapsReplaced => 1,
+        VersionFate::Carved => 2,
+        VersionFate::Deleted => 3,
+        VersionFate::Aborted => 4,
     }
 }

@@ -14,7 +14,7 @@ use std::path::Path;
 
 use common::{compare, copied, lines, options, salvaged, session};
 use pgclinic_salvage::{Destination, Encoding, SalvageError, salvage};
-use pgclinic_servers::{Checksums, Server, StopMode, Target};
+use pgclinic_servers::{Checksums, ConnectionTarget, Server, StopMode};
 use pgclinic_testkit::{Quiet, TempCopy, copy_of, open, seed, server};
 
 const WORK: &str = "\
@@ -88,7 +88,7 @@ fn a_server_gets_the_columns_that_it_takes() {
         .execute("CREATE DATABASE again TEMPLATE template0")
         .expect("a database");
     let mut options = options(Path::new("/nowhere"), "copy");
-    options.destination = Destination::Server(Box::new(Target::of(&running, "again")));
+    options.destination = Destination::Server(Box::new(ConnectionTarget::of(&running, "again")));
     options.selection.databases = vec![Glob::new("shop")];
     options.generated = true;
 

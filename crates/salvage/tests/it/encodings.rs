@@ -11,7 +11,7 @@ use std::path::Path;
 
 use common::{Lines, compare, copied, copied_in, options, salvaged, session, session_with};
 use pgclinic_salvage::{Destination, Encoding, SalvageOptions, end_of_load};
-use pgclinic_servers::{Checksums, Server, StopMode, Target};
+use pgclinic_servers::{Checksums, ConnectionTarget, Server, StopMode};
 use pgclinic_testkit::{copy_of, open, seed, server};
 
 /// Encodings, each with a word that it can write.
@@ -188,10 +188,11 @@ fn the_schema_and_the_rows_go_into_a_server() {
         }
         let ddl = folder.path().join(format!("{name}.sql"));
         let mut options = of_database(Path::new("/nowhere"), "copy", name);
-        options.destination = Destination::Server(Box::new(Target::of(&running, "again")));
+        options.destination =
+            Destination::Server(Box::new(ConnectionTarget::of(&running, "again")));
         options.ddl = Some(ddl.clone());
         assert_whole(&salvaged(&source.pgdata, &options));
-        end_of_load(&Target::of(&running, "again")).expect("ended");
+        end_of_load(&ConnectionTarget::of(&running, "again")).expect("ended");
         assert_eq!(&described(&running, "again"), descriptions, "{name}");
         assert_eq!(&rows(&running, "again"), rows_before, "{name}");
 

@@ -12,7 +12,7 @@ use std::sync::Mutex;
 
 use common::{copied, options, session};
 use pgclinic_salvage::salvage_live;
-use pgclinic_servers::{Checksums, Server, Session, StopMode, Target};
+use pgclinic_servers::{Checksums, ConnectionTarget, Server, Session, StopMode};
 use pgclinic_testkit::{Quiet, TempCopy, copy_of, seed, server};
 
 /// Kills a backend when the first table is done, once: the postmaster then ends all others and
@@ -60,7 +60,7 @@ const TOAST_OF_DOCS: &str =
 
 fn salvaged(server: &Server, destination: &Path, progress: &dyn Progress) -> SalvageReport {
     let options = options(destination, "copy");
-    salvage_live(&Target::of(server, "clinic"), &options, progress).expect("a salvage")
+    salvage_live(&ConnectionTarget::of(server, "clinic"), &options, progress).expect("a salvage")
 }
 
 fn refused_pages_are_read_from_the_files(major: u16) {
@@ -181,7 +181,7 @@ fn no_row_comes_twice_where_one_ends_its_backend() {
         let destination = folder.path().join(user);
         let mut options = options(&destination, "copy");
         options.selection.relations = vec![Glob::new("public.hurting")];
-        let mut target = Target::of(&running, "clinic");
+        let mut target = ConnectionTarget::of(&running, "clinic");
         target.user = user.into();
         let account = salvage_live(&target, &options, &Quiet).expect("a salvage");
         let rows = std::fs::read_to_string(destination.join("clinic/public.hurting.copy"));

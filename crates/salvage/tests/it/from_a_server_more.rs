@@ -12,7 +12,7 @@ use std::sync::Mutex;
 
 use common::{copied, options, session};
 use pgclinic_salvage::{Partial, SalvageError, SalvageOptions, end_of_work, salvage, salvage_live};
-use pgclinic_servers::{Checksums, Server, Session, StopMode, Target};
+use pgclinic_servers::{Checksums, ConnectionTarget, Server, Session, StopMode};
 use pgclinic_testkit::{Quiet, TempCopy, copy_of, open, seed, server};
 
 fn from_server(
@@ -20,7 +20,7 @@ fn from_server(
     options: &SalvageOptions,
     progress: &dyn Progress,
 ) -> SalvageReport {
-    salvage_live(&Target::of(server, "clinic"), options, progress).expect("a salvage")
+    salvage_live(&ConnectionTarget::of(server, "clinic"), options, progress).expect("a salvage")
 }
 
 /// The same of the stopped cluster, one database.
@@ -231,7 +231,7 @@ fn a_role_without_rights_is_told() {
     let folder = tempfile::tempdir().expect("a directory");
     let mut options = options(&folder.path().join("out"), "copy");
     options.ddl = Some(folder.path().join("schema.sql"));
-    let mut target = Target::of(&running, "clinic");
+    let mut target = ConnectionTarget::of(&running, "clinic");
     target.user = "visitor".into();
     let account = salvage_live(&target, &options, &Quiet).expect("a salvage");
     let table = |name: &str| {
@@ -336,7 +336,7 @@ fn a_salvage_that_was_cut_off_goes_on() {
     let account = from_server(&running, &options, &Impatient(&stop));
     assert!(account.interrupted);
     assert_eq!(account.tables.len(), 3);
-    let target = Target::of(&running, "clinic");
+    let target = ConnectionTarget::of(&running, "clinic");
     let refused = salvage_live(&target, &options, &Quiet);
     assert!(matches!(refused, Err(SalvageError::NotEmpty(_))));
     options.resume = true;

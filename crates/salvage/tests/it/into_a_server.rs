@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use common::{Lines, copied, options, session};
 use pgclinic_salvage::{Destination, SalvageError, SalvageOptions, end_of_load, salvage};
-use pgclinic_servers::{Checksums, Server, StopMode, Target};
+use pgclinic_servers::{Checksums, ConnectionTarget, Server, StopMode};
 use pgclinic_testkit::{Quiet, copy_of, open, seed, server};
 
 /// Somebody presses Ctrl-C after so many pieces.
@@ -59,7 +59,7 @@ fn loaded_equals_salvaged(major: u16) {
     session(&running, "postgres")
         .execute("CREATE DATABASE again TEMPLATE template0")
         .expect("a database");
-    let target = Box::new(Target::of(&running, "again"));
+    let target = Box::new(ConnectionTarget::of(&running, "again"));
     let mut options = options(Path::new("/nowhere"), "csv");
     options.destination = Destination::Server(target);
     options.selection.databases = vec![Glob::new("clinic")];
@@ -84,7 +84,7 @@ fn loaded_equals_salvaged(major: u16) {
     );
     assert_eq!(account.large_objects[0].objects, 12);
     assert_eq!(account.totals.lost, 0);
-    end_of_load(&Target::of(&running, "again")).expect("ended");
+    end_of_load(&ConnectionTarget::of(&running, "again")).expect("ended");
     let found = rows(&running, "again");
     for (name, lines) in &expected {
         assert_eq!(found.get(name).map(Vec::len), Some(lines.len()), "{name}");
@@ -149,7 +149,7 @@ fn a_refused_row_does_not_take_others_with_it() {
         })
         .expect("a database");
     let mut options = options(Path::new("/nowhere"), "copy");
-    options.destination = Destination::Server(Box::new(Target::of(&running, "again")));
+    options.destination = Destination::Server(Box::new(ConnectionTarget::of(&running, "again")));
     options.selection.databases = vec![Glob::new("shop")];
     let account = run(&source.pgdata, &options, &Quiet).expect("loaded");
     assert_eq!(
@@ -207,7 +207,7 @@ fn large_objects_go_into_the_server() {
         .execute("CREATE DATABASE again TEMPLATE template0")
         .expect("a database");
     let mut options = options(Path::new("/nowhere"), "copy");
-    options.destination = Destination::Server(Box::new(Target::of(&running, "again")));
+    options.destination = Destination::Server(Box::new(ConnectionTarget::of(&running, "again")));
     options.selection.databases = vec![Glob::new("gallery")];
     let account = run(&source.pgdata, &options, &AskedOften(AtomicU64::new(2500)));
     assert!(account.expect("begun").interrupted);
@@ -279,7 +279,7 @@ fn a_destination_that_goes_away_is_gone_on_with() {
         .execute("CREATE DATABASE again TEMPLATE template0")
         .expect("a database");
     let mut options = options(Path::new("/nowhere"), "copy");
-    options.destination = Destination::Server(Box::new(Target::of(&running, "again")));
+    options.destination = Destination::Server(Box::new(ConnectionTarget::of(&running, "again")));
     options.selection.databases = vec![Glob::new("clinic")];
     let plug = PullThePlug {
         server: std::sync::Mutex::new(Some(running)),
@@ -293,7 +293,7 @@ fn a_destination_that_goes_away_is_gone_on_with() {
     );
 
     let running = destination.start().expect("a server");
-    options.destination = Destination::Server(Box::new(Target::of(&running, "again")));
+    options.destination = Destination::Server(Box::new(ConnectionTarget::of(&running, "again")));
     let account = run(&source.pgdata, &options, &Quiet).expect("gone on");
     assert!(
         account.not_salvaged.iter().all(|one| one.inherent),
@@ -370,7 +370,7 @@ fn the_account_of_three_runs_is_that_of_one() {
     let mut options = options(Path::new("/nowhere"), "copy");
     options.threads = std::num::NonZeroUsize::MIN;
     options.selection.databases = vec![Glob::new("shop")];
-    options.destination = Destination::Server(Box::new(Target::of(&running, "once")));
+    options.destination = Destination::Server(Box::new(ConnectionTarget::of(&running, "once")));
     let at_once = run(&source.pgdata, &options, &Quiet).expect("loaded");
     assert_eq!(at_once.outcome, Outcome::Damaged);
     let table = |name: &str| at_once.tables.iter().find(|table| table.table == name);
@@ -386,7 +386,7 @@ fn the_account_of_three_runs_is_that_of_one() {
         at_once.not_salvaged
     );
 
-    options.destination = Destination::Server(Box::new(Target::of(&running, "again")));
+    options.destination = Destination::Server(Box::new(ConnectionTarget::of(&running, "again")));
     // Pieces of a MiB: one of each of the first three tables, several of the last one.
     let plug = PullThePlug {
         server: std::sync::Mutex::new(Some(running)),
@@ -403,7 +403,7 @@ fn the_account_of_three_runs_is_that_of_one() {
         .flatten()
         .collect();
     assert_eq!(whole, ["public.early", "public.short_words"]);
-    options.destination = Destination::Server(Box::new(Target::of(&running, "again")));
+    options.destination = Destination::Server(Box::new(ConnectionTarget::of(&running, "again")));
     let failed = run(&source.pgdata, &options, &Quiet).expect_err("no room");
     assert!(failed.to_string().contains("no room"), "{failed}");
     again
@@ -416,7 +416,7 @@ fn the_account_of_three_runs_is_that_of_one() {
     // Until somebody says that the account is written, it can be had once more.
     let account = run(&source.pgdata, &options, &Quiet).expect("once more");
     assert_eq!(told(&account), told(&at_once));
-    end_of_load(&Target::of(&running, "again")).expect("ended");
+    end_of_load(&ConnectionTarget::of(&running, "again")).expect("ended");
     let refused = run(&source.pgdata, &options, &Quiet).expect_err("refused");
     assert!(
         matches!(refused, SalvageError::SchemaHoldsSomething(_)),
@@ -453,7 +453,7 @@ fn a_schema_without_tables_is_not_loaded_into() {
         )
         .expect("schemas");
     let mut options = options(Path::new("/nowhere"), "copy");
-    options.destination = Destination::Server(Box::new(Target::of(&running, "again")));
+    options.destination = Destination::Server(Box::new(ConnectionTarget::of(&running, "again")));
     options.selection.databases = vec![Glob::new("shop")];
     let refused = run(&source.pgdata, &options, &Quiet).expect_err("refused");
     assert!(

@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use common::{options, session};
 use pgclinic_salvage::{Destination, Partial, salvage};
-use pgclinic_servers::{Checksums, Server, StopMode, Target};
+use pgclinic_servers::{Checksums, ConnectionTarget, Server, StopMode};
 use pgclinic_source::{DataDirectory, Overlay, OverlayPatch};
 use pgclinic_testkit::{Quiet, copy_of, open, seed, server};
 
@@ -214,7 +214,7 @@ fn values_beyond_memory_go_into_a_server() {
             .execute(&format!("CREATE DATABASE {name} TEMPLATE template0"))
             .expect("a database");
         let mut options = options(std::path::Path::new("/nowhere"), "copy");
-        options.destination = Destination::Server(Box::new(Target::of(&running, &name)));
+        options.destination = Destination::Server(Box::new(ConnectionTarget::of(&running, &name)));
         options.selection.databases = vec![Glob::new("big")];
         options.memory = MemoryPlan::new(MEMORY_BYTES);
         options.partial = partial;

@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 use common::{options, session};
 use pgclinic_salvage::{Destination, SalvageOptions, Stream, salvage, salvage_live};
-use pgclinic_servers::{Checksums, Session, StopMode, Target};
+use pgclinic_servers::{Checksums, ConnectionTarget, Session, StopMode};
 use pgclinic_source::{DataDirectory, Overlay, OverlayPatch, Source};
 use pgclinic_testkit::{Quiet, copy_of, seed, server};
 
@@ -506,7 +506,7 @@ fn a_missing_file_is_lost_from_a_server_and_into_one() {
     let running = copy.start().expect("a server without the file");
     let folder = tempfile::tempdir().expect("a directory");
     let options = of_loss(&folder.path().join("out"));
-    let target = Target::of(&running, "postgres");
+    let target = ConnectionTarget::of(&running, "postgres");
     let account = salvage_live(&target, &options, &Quiet).expect("a salvage");
     assert_eq!(account.outcome, Outcome::Damaged);
     let keyed = table(&account, "keyed");
@@ -521,7 +521,7 @@ fn a_missing_file_is_lost_from_a_server_and_into_one() {
         .execute(again)
         .expect("made");
     let mut options = of_loss(std::path::Path::new(""));
-    options.destination = Destination::Server(Box::new(Target::of(&running, "again")));
+    options.destination = Destination::Server(Box::new(ConnectionTarget::of(&running, "again")));
     let account = salvage(&cluster, &options, &Quiet).expect("a load");
     assert_eq!(account.outcome, Outcome::Damaged);
     assert_eq!(

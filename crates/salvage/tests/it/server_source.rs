@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use pgclinic_salvage::ServerSource;
-use pgclinic_servers::{Checksums, ConnectOptions, Session, Target};
+use pgclinic_servers::{Checksums, ConnectOptions, ConnectionTarget, Session};
 use pgclinic_source::conformance::{check, check_shrinking, sample_tree};
 use pgclinic_source::{Entry, Range, Result, Source, SourceSpec};
 use pgclinic_testkit::{all_majors, copy_of, seed};
@@ -59,7 +59,10 @@ fn the_files_of_a_server_keep_every_promise() {
             fs::create_dir_all(path.parent().unwrap_or(Path::new("/"))).expect("a directory");
             fs::write(path, content).expect("a file");
         }
-        let (target, connect) = (Target::of(&server, "clinic"), ConnectOptions::default());
+        let (target, connect) = (
+            ConnectionTarget::of(&server, "clinic"),
+            ConnectOptions::default(),
+        );
         let mut session = Session::open(&target, &connect).expect("a session");
         let missing = ServerSource::missing_rights(&mut session).expect("an answer");
         assert_eq!(missing, Vec::<String>::new());

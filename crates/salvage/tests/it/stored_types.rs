@@ -10,14 +10,14 @@ use std::path::Path;
 
 use common::{copied, options, session};
 use pgclinic_salvage::{Destination, SalvageOptions, end_of_load, salvage};
-use pgclinic_servers::{Checksums, Server, StopMode, Target};
+use pgclinic_servers::{Checksums, ConnectionTarget, Server, StopMode};
 use pgclinic_testkit::{Quiet, copy_of, open, seed, server};
 
 const TYPES: &str = include_str!("stored_types/types.sql");
 
 fn into(server: &Server, database: &str) -> SalvageOptions {
     let mut options = options(Path::new("/nowhere"), "copy");
-    options.destination = Destination::Server(Box::new(Target::of(server, database)));
+    options.destination = Destination::Server(Box::new(ConnectionTarget::of(server, database)));
     options.selection.databases = vec![Glob::new("types")];
     options
 }
@@ -74,7 +74,7 @@ fn stored_values_come_over(major: u16) {
             let note = "column m is of type of6, whose text is not known here: its stored bytes were loaded as they are";
             let notes = &account.tables[0].notes;
             assert!(notes.contains(&note.to_owned()), "{notes:#?}");
-            end_of_load(&Target::of(server, "again")).expect("ended");
+            end_of_load(&ConnectionTarget::of(server, "again")).expect("ended");
             found = copied(server, "again", "").into_iter().collect();
         },
     );

@@ -12,7 +12,7 @@
 
 use super::{ConnectOptions, Session};
 use crate::message::{Message, SqlError};
-use crate::target::Target;
+use crate::target::ConnectionTarget;
 use crate::wire::Limit;
 
 const MECHANISM: &[u8] = b"OAUTHBEARER";
@@ -43,7 +43,7 @@ enum Step {
 impl Session {
     /// Connects with a token; an empty one asks where to get one, and is always refused.
     pub(crate) fn open_with_token(
-        target: &Target,
+        target: &ConnectionTarget,
         options: &ConnectOptions,
         token: &str,
     ) -> Result<Login, SqlError> {

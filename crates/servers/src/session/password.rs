@@ -3,12 +3,16 @@
 use super::Session;
 use super::proof::{Proof, Prover};
 use crate::message::{Message, SqlError};
-use crate::target::Target;
+use crate::target::ConnectionTarget;
 use crate::wire::Limit;
 
 impl Session {
     /// Answers the server's requests until it is content (`AuthenticationOk`).
-    pub(super) fn prove(&mut self, target: &Target, limit: Limit) -> Result<(), SqlError> {
+    pub(super) fn prove(
+        &mut self,
+        target: &ConnectionTarget,
+        limit: Limit,
+    ) -> Result<(), SqlError> {
         let mut prover = Prover::new(target);
         loop {
             match prover.answer(&self.next_request(limit)?)? {

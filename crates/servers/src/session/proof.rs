@@ -5,7 +5,7 @@ use postgres_protocol::authentication::md5_hash;
 use postgres_protocol::authentication::sasl::{ChannelBinding, SCRAM_SHA_256, ScramSha256};
 
 use crate::message::SqlError;
-use crate::target::Target;
+use crate::target::ConnectionTarget;
 
 /// What we answer to an authentication request.
 pub enum Proof {
@@ -27,7 +27,7 @@ pub struct Prover<'a> {
 
 impl<'a> Prover<'a> {
     /// As the role of this target, with its password.
-    pub fn new(target: &'a Target) -> Self {
+    pub fn new(target: &'a ConnectionTarget) -> Self {
         Self {
             user: &target.user,
             password: target.password.as_deref(),

@@ -6,8 +6,8 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use pgclinic_servers::{
-    ConnectOptions, InitOptions, RunAs, Scratch, Server, Session, SqlError, StartOptions, StopMode,
-    Target, Wanted, find, initdb,
+    ConnectOptions, ConnectionTarget, InitOptions, RunAs, Scratch, Server, Session, SqlError,
+    StartOptions, StopMode, Wanted, find, initdb,
 };
 use rcgen::{CertificateParams, KeyPair};
 
@@ -46,7 +46,7 @@ fn write_certificate(pgdata: &Path, like: &Path) {
 }
 
 fn login(url: &str) -> Result<Session, SqlError> {
-    let target = Target::from_url(url).expect("a URL");
+    let target = ConnectionTarget::from_url(url).expect("a URL");
     Session::open(&target, &ConnectOptions::default())
 }
 

@@ -14,7 +14,7 @@ const DEPTH_MAX: usize = 32;
 
 /// Where the bytes of a file are.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Place {
+pub(crate) struct FileExtent {
     /// Which archive.
     pub(crate) archive: usize,
     pub(crate) offset: u64,
@@ -23,9 +23,9 @@ pub(crate) struct Place {
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Node {
-    File(Place),
+    File(FileExtent),
     /// Islands that lie there, by the map of this number.
-    Holed(Place, usize),
+    Holed(FileExtent, usize),
     Folder,
     /// A link or a device: its name, and nothing to read.
     Other,
@@ -44,9 +44,9 @@ impl Node {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Found<'a> {
     /// As it is.
-    Whole(Place),
+    Whole(FileExtent),
     /// Its islands, by a map.
-    Holed(Place, &'a SparseMap),
+    Holed(FileExtent, &'a SparseMap),
 }
 
 /// Folders with what lies in them.
@@ -132,7 +132,7 @@ impl Tree {
 
     /// A file by what is stored of it.
     fn file_of(&mut self, archive: usize, member: Member) -> Node {
-        let place = Place {
+        let place = FileExtent {
             archive,
             offset: member.offset,
             len: member.len,
@@ -160,7 +160,7 @@ impl Tree {
         let offset = 0;
         self.put(
             name,
-            Node::File(Place {
+            Node::File(FileExtent {
                 archive,
                 offset,
                 len,
@@ -169,7 +169,7 @@ impl Tree {
     }
 
     /// Adds a file whose bytes are there.
-    pub(crate) fn add_at(&mut self, path: &str, place: Place) {
+    pub(crate) fn add_at(&mut self, path: &str, place: FileExtent) {
         self.put(path, Node::File(place));
     }
 
@@ -219,7 +219,7 @@ impl Tree {
     }
 
     /// Where all of a file lies as it is.
-    pub(crate) fn file(&self, path: &str) -> Result<Place> {
+    pub(crate) fn file(&self, path: &str) -> Result<FileExtent> {
         match self.find(path)? {
             Found::Whole(place) => Ok(place),
             Found::Holed(..) => Err(SourceError::not_regular(path, "stored without its holes")),

@@ -36,8 +36,8 @@ use crate::{
 };
 use archive_cursor::{ArchiveCursor, Stop};
 use members::Found;
-pub(crate) use members::{Place, Tree};
-use packing::{Packing, has_ustar};
+pub(crate) use members::{FileExtent, Tree};
+use packing::{ArchiveCompression, has_ustar};
 use reader::Members;
 use store::BlockStore;
 
@@ -73,7 +73,7 @@ pub fn is_archive(path: &Path) -> bool {
     let Ok(file) = open_file(path) else {
         return false;
     };
-    let is_known = Packing::of(&file).is_ok_and(|packing| packing.is_some());
+    let is_known = ArchiveCompression::of(&file).is_ok_and(|packing| packing.is_some());
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let mut head = [0; 512];
     is_known
@@ -159,12 +159,12 @@ impl TarBackup {
         let failed = |error: std::io::Error| SourceError::from_io(&shown, &error);
         let refused = |why: String| SourceError::new(shown.as_ref(), SourceErrorKind::Refused, why);
         let file = open_file(path).map_err(failed)?;
-        let packing = Packing::of(&file).map_err(failed)?;
+        let packing = ArchiveCompression::of(&file).map_err(failed)?;
         let packing = packing.ok_or_else(|| {
             refused("it is no tar archive, and not compressed with gzip, LZ4 or zstd".into())
         })?;
         let read = match packing {
-            Packing::Plain => in_place(file, step),
+            ArchiveCompression::Plain => in_place(file, step),
             packed => self.unpacked(packed, file, spill_folder, step),
         };
         let (bytes, found) = read.map_err(|stop| match stop {
@@ -190,7 +190,7 @@ impl TarBackup {
     /// Unpacks an archive to its end into the store, which is made for the first one.
     fn unpacked(
         &mut self,
-        packing: Packing,
+        packing: ArchiveCompression,
         file: File,
         spill_folder: &Path,
         step: Step<'_>,
@@ -218,7 +218,7 @@ impl TarBackup {
 
 impl TarBackup {
     /// Bytes of a place, from `offset` in it.
-    fn read_place(&self, place: Place, offset: u64, buf: &mut [u8]) -> std::io::Result<usize> {
+    fn read_place(&self, place: FileExtent, offset: u64, buf: &mut [u8]) -> std::io::Result<usize> {
         let rest = usize::try_from(place.len.saturating_sub(offset)).unwrap_or(usize::MAX);
         let wanted = rest.min(buf.len());
         let (Some(bytes), Some(room)) = (self.archives.get(place.archive), buf.get_mut(..wanted))
@@ -236,7 +236,7 @@ impl TarBackup {
     /// The same of a file of which only islands are stored there.
     fn read_holed(
         &self,
-        place: Place,
+        place: FileExtent,
         map: &SparseMap,
         offset: u64,
         buf: &mut [u8],

@@ -3,7 +3,7 @@
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use super::packing::{BEHIND_END_MAX, Packing, endless, not_to_its_end};
+use super::packing::{ArchiveCompression, BEHIND_END_MAX, endless, not_to_its_end};
 use super::stream::Archives;
 use super::{open_file, parts_beside, stem_of};
 use crate::{Result, SourceError, SourceErrorKind};
@@ -29,9 +29,9 @@ impl PackedArchives {
             left.extend(parts_beside(folder)?);
         }
         for (number, (path, _)) in left.iter().enumerate() {
-            match Packing::of_file(path) {
+            match ArchiveCompression::of_file(path) {
                 Ok(None) => return Ok(None),
-                Ok(Some(Packing::Plain)) if number == 0 => return Ok(None),
+                Ok(Some(ArchiveCompression::Plain)) if number == 0 => return Ok(None),
                 Ok(Some(_)) => {}
                 Err(error) => return Err(SourceError::from_io(&path.to_string_lossy(), &error)),
             }
@@ -52,12 +52,12 @@ impl Archives for PackedArchives {
         };
         let shown = path.to_string_lossy().into_owned();
         let opened = open_file(&path).and_then(|file| {
-            let packing = Packing::of(&file)?.unwrap_or(Packing::Plain);
+            let packing = ArchiveCompression::of(&file)?.unwrap_or(ArchiveCompression::Plain);
             Ok((packing, packing.unpack(file)?))
         });
         let opened = opened.map_err(|error| SourceError::from_io(&shown, &error));
         let (packing, reader) = opened?;
-        self.is_packed = packing != Packing::Plain;
+        self.is_packed = packing != ArchiveCompression::Plain;
         self.at_hand = Some((shown, reader));
         Ok(Some(below))
     }

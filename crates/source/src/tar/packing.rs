@@ -25,24 +25,24 @@ pub(super) const BEHIND_END_MAX: u64 = 64 << 20;
 
 /// What an archive is packed with.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Packing {
+pub(crate) enum ArchiveCompression {
     Plain,
     Gzip,
     Lz4,
     Zstd,
 }
 
-impl Packing {
+impl ArchiveCompression {
     /// By the first bytes; `None` for what is neither packed nor a tar archive.
     fn of_head(head: &[u8]) -> Option<Self> {
         if head.starts_with(&gzip::MAGIC) {
-            return Some(Packing::Gzip);
+            return Some(ArchiveCompression::Gzip);
         }
         if head.starts_with(&lz4::MAGIC) || head.starts_with(&lz4::LEGACY_MAGIC) {
-            return Some(Packing::Lz4);
+            return Some(ArchiveCompression::Lz4);
         }
         if head.starts_with(&zstd::MAGIC) {
-            return Some(Packing::Zstd);
+            return Some(ArchiveCompression::Zstd);
         }
         // Archives from before POSIX have no magic, but a checksum in their first header.
         let is_header = || {
@@ -50,7 +50,7 @@ impl Packing {
             let header = block.and_then(|block| Header::parse(block).ok());
             header.is_some_and(|header| !header.name.is_empty())
         };
-        (has_ustar(head) || is_header()).then_some(Packing::Plain)
+        (has_ustar(head) || is_header()).then_some(ArchiveCompression::Plain)
     }
 
     /// Of a file, by its first bytes. LZ4 and zstd share frames that hold nothing; what follows
@@ -65,7 +65,7 @@ impl Packing {
                 .first_chunk::<8>()
                 .filter(|head| lz4::is_skipped(*head));
             let Some([.., a, b, c, d]) = frame else {
-                let packing = Packing::of_head(head);
+                let packing = ArchiveCompression::of_head(head);
                 return Ok(packing.filter(|packing| at == 0 || packing.has_frames()));
             };
             let len = u32::from_le_bytes([*a, *b, *c, *d]);
@@ -76,21 +76,21 @@ impl Packing {
 
     /// The same of what has this path.
     pub(crate) fn of_file(path: &Path) -> io::Result<Option<Self>> {
-        Packing::of(&super::open_file(path)?)
+        ArchiveCompression::of(&super::open_file(path)?)
     }
 
     fn has_frames(self) -> bool {
-        matches!(self, Packing::Lz4 | Packing::Zstd)
+        matches!(self, ArchiveCompression::Lz4 | ArchiveCompression::Zstd)
     }
 
     /// What comes out. Where archives can be read in place, `Plain` ones are not unpacked.
     pub(crate) fn unpack(self, file: File) -> io::Result<Box<dyn Read + Send>> {
         let file = BufReader::with_capacity(STEP, file);
         Ok(match self {
-            Packing::Plain => Box::new(file),
-            Packing::Gzip => Box::new(ReadAheadThread::of(Gzip::of(file))?),
-            Packing::Lz4 => Box::new(ReadAheadThread::of(Lz4::of(file))?),
-            Packing::Zstd => Box::new(ReadAheadThread::of(Zstd::of(file)?)?),
+            ArchiveCompression::Plain => Box::new(file),
+            ArchiveCompression::Gzip => Box::new(ReadAheadThread::of(Gzip::of(file))?),
+            ArchiveCompression::Lz4 => Box::new(ReadAheadThread::of(Lz4::of(file))?),
+            ArchiveCompression::Zstd => Box::new(ReadAheadThread::of(Zstd::of(file)?)?),
         })
     }
 }

@@ -5,19 +5,19 @@ use pgclinic_check::{CheckOptions, ResumableRun, check_cluster_with};
 use pgclinic_cluster::Cluster;
 use pgclinic_measure::{MeasureCompanion, MeasureOptions, measure_cluster};
 use pgclinic_model::{CheckDocument, Progress};
-use pgclinic_servers::Target;
+use pgclinic_servers::ConnectionTarget;
 
 use crate::exit::Failure;
 use crate::target::OpenTarget;
 
 /// What is done beside the check.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
-pub(super) enum Beside {
+pub(super) enum Companion {
     /// Bloat, index layout and TOAST, as `pgclinic measure` gives them
     Measure,
 }
 
-impl Beside {
+impl Companion {
     /// Figures are made of all pages of a cluster.
     ///
     /// # Errors
@@ -34,7 +34,7 @@ impl Beside {
 
     /// # Errors
     /// For a server whose backup passes by once.
-    pub(super) fn refuse_stream(self, server: Option<&Target>) -> Result<(), Failure> {
+    pub(super) fn refuse_stream(self, server: Option<&ConnectionTarget>) -> Result<(), Failure> {
         server.map_or(Ok(()), |server| {
             let why = "--with measure reads files more than once: add --level structure";
             Err(Failure::new(format!("{server}: {why}")))

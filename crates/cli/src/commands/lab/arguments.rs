@@ -6,13 +6,13 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 use pgclinic_lab::analysis::{About, Judge};
-use pgclinic_lab::load::{Driver, Target};
+use pgclinic_lab::load::{Driver, ConnectionTarget};
 use pgclinic_lab::table_profile::look;
 use pgclinic_lab::{
     GivenServer, Plan, PlanOptions, PreparedFolder, RunFolder, Scale, SiteOptions, UserInput,
 };
 
-use super::experiment::{Known, find};
+use super::experiment::{FoundExperiment, find};
 use crate::args::size;
 use crate::commands::measure::traffic;
 use crate::env::Env;
@@ -101,7 +101,7 @@ pub(super) struct PlanArgs {
 
 impl PlanArgs {
     /// The experiment of this name with what the user brings, and its plan.
-    pub(super) fn plan(&self, name: &str, world: &Env<'_>) -> Result<(Known, Plan), Failure> {
+    pub(super) fn plan(&self, name: &str, world: &Env<'_>) -> Result<(FoundExperiment, Plan), Failure> {
         let yours = self.yours(world)?;
         let known = find(name)?.with(&yours)?;
         let plan = Plan::make(known.experiment(), known.text(), &self.options(yours))?;
@@ -210,8 +210,8 @@ pub(super) struct SiteArgs {
     /// Run on this server instead of starting one
     ///
     /// The run keeps to schemas of its own, and nothing is restarted.
-    #[arg(long, value_name = "URL", value_parser = Target::from_url, conflicts_with_all = ["server", "pg", "data_folder", "slow_disk"])]
-    url: Option<Target>,
+    #[arg(long, value_name = "URL", value_parser = ConnectionTarget::from_url, conflicts_with_all = ["server", "pg", "data_folder", "slow_disk"])]
+    url: Option<ConnectionTarget>,
     /// With --url: the server may suffer
     ///
     /// For experiments that do more than work in a schema of their own.

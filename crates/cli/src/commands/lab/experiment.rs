@@ -7,7 +7,7 @@ use pgclinic_lab::{EXPERIMENTS, Experiment, OwnExperiment, Plan, UserInput, expe
 use crate::exit::Failure;
 
 /// An experiment that was found.
-pub(super) enum Known {
+pub(super) enum FoundExperiment {
     /// One of the register.
     Listed(&'static dyn Experiment),
     /// Out of a file, with the file's text.
@@ -16,22 +16,22 @@ pub(super) enum Known {
     Tailored(Box<dyn Experiment>, Option<String>),
 }
 
-impl Known {
+impl FoundExperiment {
     /// The experiment.
     pub(super) fn experiment(&self) -> &dyn Experiment {
         match self {
-            Known::Listed(experiment) => *experiment,
-            Known::Own(own, _) => own.as_ref(),
-            Known::Tailored(experiment, _) => experiment.as_ref(),
+            FoundExperiment::Listed(experiment) => *experiment,
+            FoundExperiment::Own(own, _) => own.as_ref(),
+            FoundExperiment::Tailored(experiment, _) => experiment.as_ref(),
         }
     }
 
     /// The text of the file, for the plan.
     pub(super) fn text(&self) -> Option<String> {
         match self {
-            Known::Listed(_) => None,
-            Known::Own(_, text) => Some(text.clone()),
-            Known::Tailored(_, text) => text.clone(),
+            FoundExperiment::Listed(_) => None,
+            FoundExperiment::Own(_, text) => Some(text.clone()),
+            FoundExperiment::Tailored(_, text) => text.clone(),
         }
     }
 
@@ -39,23 +39,23 @@ impl Known {
     pub(super) fn with(self, yours: &UserInput) -> Result<Self, Failure> {
         let text = self.text();
         match yours.tailor(self.experiment())? {
-            Some(tailored) => Ok(Known::Tailored(tailored, text)),
+            Some(tailored) => Ok(FoundExperiment::Tailored(tailored, text)),
             None => Ok(self),
         }
     }
 }
 
 /// The experiment that was named, or that stands in the file of this name.
-pub(super) fn find(name: &str) -> Result<Known, Failure> {
+pub(super) fn find(name: &str) -> Result<FoundExperiment, Failure> {
     if let Some(listed) = experiment_named(name) {
-        return Ok(Known::Listed(listed));
+        return Ok(FoundExperiment::Listed(listed));
     }
     if name.ends_with(".toml") || Path::new(name).is_file() {
         let text = std::fs::read_to_string(name)
             .map_err(|error| Failure::new(format!("cannot read {name}: {error}")))?;
         let own = OwnExperiment::parse(&text)
             .map_err(|error| Failure::new(format!("{name}: {error}")))?;
-        return Ok(Known::Own(Box::new(own), text));
+        return Ok(FoundExperiment::Own(Box::new(own), text));
     }
     let names: Vec<&str> = EXPERIMENTS.iter().map(|known| known.name()).collect();
     Err(Failure::new(format!(
@@ -65,10 +65,10 @@ pub(super) fn find(name: &str) -> Result<Known, Failure> {
 }
 
 /// The experiment of a directory's plan.
-pub(super) fn of_plan(plan: &Plan) -> Result<Known, Failure> {
+pub(super) fn of_plan(plan: &Plan) -> Result<FoundExperiment, Failure> {
     let known = match &plan.own {
         None => find(&plan.experiment)?,
-        Some(text) => Known::Own(Box::new(OwnExperiment::parse(text)?), text.clone()),
+        Some(text) => FoundExperiment::Own(Box::new(OwnExperiment::parse(text)?), text.clone()),
     };
     known.with(&plan.yours)
 }

@@ -84,7 +84,7 @@ pub(super) enum Object {
 
 /// When a check must not call the cluster healthy.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Seen {
+pub(super) enum NoticedWhen {
     /// Whenever it was hurt.
     Always,
     /// Where rows are lost.
@@ -95,7 +95,7 @@ pub(super) enum Seen {
 pub(super) struct Witness {
     pub(super) name: &'static str,
     pub(super) object: Object,
-    pub(super) seen: Seen,
+    pub(super) seen: NoticedWhen,
     /// How closely the loss is told: within one in a hundred where a unique key names every row.
     pub(super) is_counted: bool,
     /// Losses that cannot be seen.
@@ -133,7 +133,7 @@ const fn catalog(name: &'static str, relation: &'static str) -> Witness {
     witness(
         name,
         Object::Relation("pg_catalog", relation, Fork::Main),
-        Seen::WithRows,
+        NoticedWhen::WithRows,
     )
 }
 
@@ -141,7 +141,7 @@ const fn table(name: &'static str, relation: &'static str) -> Witness {
     witness(
         name,
         Object::Relation("shop", relation, Fork::Main),
-        Seen::WithRows,
+        NoticedWhen::WithRows,
     )
 }
 
@@ -156,11 +156,11 @@ const fn index(name: &'static str, schema: &'static str, relation: &'static str)
     witness(
         name,
         Object::Relation(schema, relation, Fork::Main),
-        Seen::Always,
+        NoticedWhen::Always,
     )
 }
 
-const fn witness(name: &'static str, object: Object, seen: Seen) -> Witness {
+const fn witness(name: &'static str, object: Object, seen: NoticedWhen) -> Witness {
     Witness {
         name,
         object,
@@ -171,7 +171,7 @@ const fn witness(name: &'static str, object: Object, seen: Seen) -> Witness {
 }
 
 /// Whatever a random loss hits.
-pub(super) static RANDOM: Witness = witness("random", Object::File(""), Seen::WithRows);
+pub(super) static RANDOM: Witness = witness("random", Object::File(""), NoticedWhen::WithRows);
 
 /// All of them.
 pub(super) static WITNESSES: &[Witness] = &[
@@ -214,11 +214,15 @@ pub(super) static WITNESSES: &[Witness] = &[
         }],
         ..table("table-without-index", "plain")
     },
-    witness("toast", Object::ToastOf("shop", "document"), Seen::WithRows),
+    witness(
+        "toast",
+        Object::ToastOf("shop", "document"),
+        NoticedWhen::WithRows,
+    ),
     witness(
         "toast-index",
         Object::ToastIndexOf("shop", "document"),
-        Seen::Always,
+        NoticedWhen::Always,
     ),
     index("primary-key", "shop", "customer_pkey"),
     Witness {
@@ -233,44 +237,48 @@ pub(super) static WITNESSES: &[Witness] = &[
     witness(
         "visibility-map",
         Object::Relation("shop", "customer", Fork::Vm),
-        Seen::WithRows,
+        NoticedWhen::WithRows,
     ),
     witness(
         "free-space-map",
         Object::Relation("shop", "customer", Fork::Fsm),
-        Seen::WithRows,
+        NoticedWhen::WithRows,
     ),
     witness(
         "control-file",
         Object::File("global/pg_control"),
-        Seen::Always,
+        NoticedWhen::Always,
     ),
-    witness("version-file", Object::File("PG_VERSION"), Seen::Always),
+    witness(
+        "version-file",
+        Object::File("PG_VERSION"),
+        NoticedWhen::Always,
+    ),
     witness(
         "relation-map",
         Object::DatabaseFile("pg_filenode.map"),
-        Seen::Always,
+        NoticedWhen::Always,
     ),
     witness(
         "shared-relation-map",
         Object::File("global/pg_filenode.map"),
-        Seen::Always,
+        NoticedWhen::Always,
     ),
     witness(
         "version-file-of-database",
         Object::DatabaseFile("PG_VERSION"),
-        Seen::Always,
+        NoticedWhen::Always,
     ),
-    witness("pg_xact", Object::Newest("pg_xact"), Seen::Always),
+    witness("pg_xact", Object::Newest("pg_xact"), NoticedWhen::Always),
     witness(
         "pg_multixact-offsets",
         Object::Newest("pg_multixact/offsets"),
-        Seen::WithRows,
+        NoticedWhen::WithRows,
     ),
     witness(
         "pg_multixact-members",
         Object::Newest("pg_multixact/members"),
-        Seen::WithRows,
+        NoticedWhen::WithRows,
     ),
     Witness {
         blind: &[
@@ -278,21 +286,29 @@ pub(super) static WITNESSES: &[Witness] = &[
             last_wal(Hurt::Truncated),
             last_wal(Hurt::Missing),
         ],
-        ..witness("wal-segment", Object::Newest("pg_wal"), Seen::WithRows)
+        ..witness(
+            "wal-segment",
+            Object::Newest("pg_wal"),
+            NoticedWhen::WithRows,
+        )
     },
-    witness("pg_wal", Object::Directory("pg_wal"), Seen::Always),
+    witness("pg_wal", Object::Directory("pg_wal"), NoticedWhen::Always),
     witness(
         "pg_xact-directory",
         Object::Directory("pg_xact"),
-        Seen::Always,
+        NoticedWhen::Always,
     ),
-    witness("global", Object::Directory("global"), Seen::Always),
+    witness("global", Object::Directory("global"), NoticedWhen::Always),
     witness(
         "database-directory",
         Object::DatabaseDirectory,
-        Seen::Always,
+        NoticedWhen::Always,
     ),
-    witness("tablespace-link", Object::TablespaceLink, Seen::Always),
+    witness(
+        "tablespace-link",
+        Object::TablespaceLink,
+        NoticedWhen::Always,
+    ),
 ];
 
 /// Where a cell hurts: paths from the data directory.

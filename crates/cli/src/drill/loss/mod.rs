@@ -37,7 +37,7 @@ use crate::drill::crew::on_copies;
 use crate::drill::master;
 use crate::exit::Failure;
 
-use cells::{Cell, Hurt, Seen};
+use cells::{Cell, Hurt, NoticedWhen};
 use hurt::Bench;
 pub(crate) use masters::Patients;
 use masters::{Condition, Patient};
@@ -285,8 +285,9 @@ impl Ward<'_> {
 
 /// What was promised of a check and does not hold.
 fn failures_of_check(cell: &LossCell, witness: &cells::Witness) -> Option<String> {
-    let must_be_seen =
-        cell.lost > 0 || cell.wrong > 0 || witness.seen == Seen::Always && cell.state == "stopped";
+    let must_be_seen = cell.lost > 0
+        || cell.wrong > 0
+        || witness.seen == NoticedWhen::Always && cell.state == "stopped";
     let is_missed = must_be_seen && cell.verdict == Verdict::Healthy;
     is_missed.then(|| "the check calls it healthy".to_owned())
 }

@@ -11,7 +11,7 @@
 //!
 //! Truth: `src/include/access/heapam_xlog.h`.
 
-use super::{OldRow, RedoFault, Target, page, tuple};
+use super::{OldRow, RedoBlock, RedoFault, page, tuple};
 use crate::bytes::{u16_at, u32_at};
 use crate::heap_tuple::{HEADER_BYTES, HeapTuple};
 use crate::types::Tid;
@@ -66,7 +66,7 @@ fn new_row(
 pub(crate) fn insert(
     record: &Record<'_>,
     is_new: bool,
-    target: &mut Target<'_>,
+    target: &mut RedoBlock<'_>,
 ) -> Result<(), RedoFault> {
     let (number, flags) = (u16_of(record.main, 0)?, u8_of(record.main, 2)?);
     if is_new {
@@ -95,7 +95,7 @@ fn inserted(page: &mut [u8], flags: u8) {
 pub(crate) fn multi_insert(
     record: &Record<'_>,
     is_new: bool,
-    target: &mut Target<'_>,
+    target: &mut RedoBlock<'_>,
 ) -> Result<(), RedoFault> {
     const HEAD_BYTES: usize = 7;
     let (flags, count) = (u8_of(record.main, 0)?, u16_of(record.main, 2)?);
@@ -129,7 +129,7 @@ pub(crate) fn multi_insert(
     Ok(())
 }
 
-pub(crate) fn delete(record: &Record<'_>, target: &mut Target<'_>) -> Result<(), RedoFault> {
+pub(crate) fn delete(record: &Record<'_>, target: &mut RedoBlock<'_>) -> Result<(), RedoFault> {
     let (xmax, number) = (u32_of(record.main, 0)?, u16_of(record.main, 4)?);
     let (bits, flags) = (u8_of(record.main, 6)?, u8_of(record.main, 7)?);
     let place = Tid {
@@ -161,7 +161,7 @@ pub(crate) fn update(
     is_hot: bool,
     is_new: bool,
     id: u8,
-    target: &mut Target<'_>,
+    target: &mut RedoBlock<'_>,
     old: &mut OldRow,
 ) -> Result<(), RedoFault> {
     let one_page = !record.blocks.iter().any(|block| block.id == 1);
@@ -177,7 +177,7 @@ pub(crate) fn update(
 fn leave_old(
     record: &Record<'_>,
     is_hot: bool,
-    target: &mut Target<'_>,
+    target: &mut RedoBlock<'_>,
     old: &mut OldRow,
 ) -> Result<(), RedoFault> {
     let main = record.main;
@@ -205,7 +205,7 @@ fn leave_old(
 fn put_new(
     record: &Record<'_>,
     is_new: bool,
-    target: &mut Target<'_>,
+    target: &mut RedoBlock<'_>,
     old: &OldRow,
 ) -> Result<(), RedoFault> {
     let (flags, xmax) = (u8_of(record.main, 7)?, u32_of(record.main, 8)?);
@@ -254,7 +254,7 @@ fn put_new(
     Ok(())
 }
 
-pub(crate) fn confirm(record: &Record<'_>, target: &mut Target<'_>) -> Result<(), RedoFault> {
+pub(crate) fn confirm(record: &Record<'_>, target: &mut RedoBlock<'_>) -> Result<(), RedoFault> {
     let number = u16_of(record.main, 0)?;
     let place = Tid {
         block: target.block,
@@ -276,7 +276,7 @@ pub(crate) enum Lock {
 pub(crate) fn lock(
     record: &Record<'_>,
     which: Lock,
-    target: &mut Target<'_>,
+    target: &mut RedoBlock<'_>,
 ) -> Result<(), RedoFault> {
     let (xmax, number) = (u32_of(record.main, 0)?, u16_of(record.main, 4)?);
     let bits = u8_of(record.main, 6)?;
@@ -298,7 +298,7 @@ pub(crate) fn lock(
     Ok(())
 }
 
-pub(crate) fn in_place(record: &Record<'_>, target: &mut Target<'_>) -> Result<(), RedoFault> {
+pub(crate) fn in_place(record: &Record<'_>, target: &mut RedoBlock<'_>) -> Result<(), RedoFault> {
     let row = page::row(target.page, u16_of(record.main, 0)?)?;
     let hoff = HeapTuple::parse(row).map_or(0, |tuple| usize::from(tuple.t_hoff()));
     let values = row.get_mut(hoff..).ok_or(RedoFault::Page)?;

@@ -78,7 +78,7 @@ pub fn apply(
     let header = record.header;
     let reference = record.blocks.iter().find(|block| block.id == id);
     let reference = reference.ok_or(RedoFault::Short)?;
-    let mut target = Target {
+    let mut target = RedoBlock {
         page,
         block: reference.block,
         data: reference.data,
@@ -106,7 +106,7 @@ pub fn apply(
 }
 
 /// A block that is changed.
-pub(crate) struct Target<'a> {
+pub(crate) struct RedoBlock<'a> {
     pub(crate) page: &'a mut [u8],
     pub(crate) block: BlockNo,
     pub(crate) data: &'a [u8],

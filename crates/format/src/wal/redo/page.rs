@@ -2,7 +2,7 @@
 //!
 //! Truth: `src/backend/storage/page/bufpage.c`.
 
-use super::{RedoFault, Target};
+use super::{RedoBlock, RedoFault};
 use crate::build::{put_u16, put_u32};
 use crate::bytes::u32_at;
 use crate::line_pointer::{LinePointer, LpFlags};
@@ -147,7 +147,7 @@ pub(crate) fn set_prunable(page: &mut [u8], xid: Xid) {
 }
 
 /// A sequence is written anew each time: its only row stands behind the numbers of its files.
-pub(crate) fn sequence(record: &Record<'_>, target: &mut Target<'_>) -> Result<(), RedoFault> {
+pub(crate) fn sequence(record: &Record<'_>, target: &mut RedoBlock<'_>) -> Result<(), RedoFault> {
     const FILE_NUMBER_BYTES: usize = 12;
     let row = record
         .main

@@ -12,7 +12,7 @@
 //! Truth: `src/include/access/heapam_xlog.h`, `heap_page_prune_execute` in
 //! `src/backend/access/heap/pruneheap.c`.
 
-use super::{RedoFault, Target, page, tuple};
+use super::{RedoBlock, RedoFault, page, tuple};
 use crate::bytes::{u16_at, u32_at};
 use crate::line_pointer::{LinePointer, LpFlags};
 use crate::types::Xid;
@@ -60,7 +60,7 @@ pub(crate) fn apply(
     record: &Record<'_>,
     major: u16,
     operation: u8,
-    target: &mut Target<'_>,
+    target: &mut RedoBlock<'_>,
 ) -> Result<(), RedoFault> {
     match (major, operation) {
         (17.., 0x10..=0x30) => prune_and_freeze(record, target),
@@ -117,7 +117,7 @@ fn count(record: &Record<'_>, at: usize) -> Result<usize, RedoFault> {
         .ok_or(RedoFault::Short)
 }
 
-fn clean(record: &Record<'_>, major: u16, target: &mut Target<'_>) -> Result<(), RedoFault> {
+fn clean(record: &Record<'_>, major: u16, target: &mut RedoBlock<'_>) -> Result<(), RedoFault> {
     let (redirected, dead) = (count(record, 4)?, count(record, 6)?);
     let mut data = Data { rest: target.data };
     let redirected = data.numbers(redirected * 2)?;
@@ -135,7 +135,7 @@ fn clean(record: &Record<'_>, major: u16, target: &mut Target<'_>) -> Result<(),
     execute(&pointers, space, target)
 }
 
-fn vacuum(record: &Record<'_>, target: &mut Target<'_>) -> Result<(), RedoFault> {
+fn vacuum(record: &Record<'_>, target: &mut RedoBlock<'_>) -> Result<(), RedoFault> {
     let unused = Data { rest: target.data }.numbers(count(record, 0)?)?;
     let pointers = Pointers {
         unused,
@@ -144,7 +144,7 @@ fn vacuum(record: &Record<'_>, target: &mut Target<'_>) -> Result<(), RedoFault>
     execute(&pointers, Space::Kept, target)
 }
 
-fn execute(pointers: &Pointers, space: Space, target: &mut Target<'_>) -> Result<(), RedoFault> {
+fn execute(pointers: &Pointers, space: Space, target: &mut RedoBlock<'_>) -> Result<(), RedoFault> {
     let (pairs, _) = pointers.redirected.as_chunks::<2>();
     for [from, to] in pairs {
         let redirect = LinePointer::new(*to, LpFlags::Redirect, 0);
@@ -170,7 +170,7 @@ fn execute(pointers: &Pointers, space: Space, target: &mut Target<'_>) -> Result
     }
 }
 
-fn freeze(plan: &FreezePlan, number: u16, target: &mut Target<'_>) -> Result<(), RedoFault> {
+fn freeze(plan: &FreezePlan, number: u16, target: &mut RedoBlock<'_>) -> Result<(), RedoFault> {
     let row = page::row(target.page, number)?;
     tuple::set_xmax(row, plan.xmax);
     if plan.flags & FREEZE_XVAC != 0 {
@@ -183,7 +183,7 @@ fn freeze(plan: &FreezePlan, number: u16, target: &mut Target<'_>) -> Result<(),
     Ok(())
 }
 
-fn freeze_rows(record: &Record<'_>, target: &mut Target<'_>) -> Result<(), RedoFault> {
+fn freeze_rows(record: &Record<'_>, target: &mut RedoBlock<'_>) -> Result<(), RedoFault> {
     let rows = count(record, 4)?;
     let (all, _) = target.data.as_chunks::<PLAN_BYTES>();
     for row in all.get(..rows).ok_or(RedoFault::Short)? {
@@ -203,7 +203,7 @@ fn freeze_rows(record: &Record<'_>, target: &mut Target<'_>) -> Result<(), RedoF
     Ok(())
 }
 
-fn freeze_by_plans(record: &Record<'_>, target: &mut Target<'_>) -> Result<(), RedoFault> {
+fn freeze_by_plans(record: &Record<'_>, target: &mut RedoBlock<'_>) -> Result<(), RedoFault> {
     let mut data = Data { rest: target.data };
     let plans = data.plans(count(record, 4)?)?;
     carry_out(&plans, &mut data, target)
@@ -213,7 +213,7 @@ fn freeze_by_plans(record: &Record<'_>, target: &mut Target<'_>) -> Result<(), R
 fn carry_out(
     plans: &[FreezePlan],
     data: &mut Data<'_>,
-    target: &mut Target<'_>,
+    target: &mut RedoBlock<'_>,
 ) -> Result<(), RedoFault> {
     for plan in plans {
         for number in data.numbers(plan.rows)? {
@@ -223,7 +223,7 @@ fn carry_out(
     Ok(())
 }
 
-fn prune_and_freeze(record: &Record<'_>, target: &mut Target<'_>) -> Result<(), RedoFault> {
+fn prune_and_freeze(record: &Record<'_>, target: &mut RedoBlock<'_>) -> Result<(), RedoFault> {
     let flags = record.main.get(1).copied().ok_or(RedoFault::Short)?;
     let mut data = Data { rest: target.data };
     let mut plans = Vec::new();

@@ -1,11 +1,14 @@
 //! Proving who we are over a load's connection.
 
-use pgclinic_servers::{Proof, Prover, SqlError, Target};
+use pgclinic_servers::{ConnectionTarget, Proof, Prover, SqlError};
 
 use super::{Broken, Connection, ServerError};
 
 /// Answers the server's requests until it is content (`AuthenticationOk`).
-pub(super) async fn prove(connection: &mut Connection, target: &Target) -> Result<(), Broken> {
+pub(super) async fn prove(
+    connection: &mut Connection,
+    target: &ConnectionTarget,
+) -> Result<(), Broken> {
     let mut prover = Prover::new(target);
     loop {
         let request = request(connection).await?;

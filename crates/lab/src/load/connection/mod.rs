@@ -18,7 +18,7 @@ mod stream;
 use std::io;
 
 use frames::Outgoing;
-use pgclinic_servers::Target;
+use pgclinic_servers::ConnectionTarget;
 use stream::Stream;
 
 /// Bodies that are looked at (errors, authentication) are short; a longer one is no server's.
@@ -82,7 +82,7 @@ impl std::fmt::Display for Broken {
 
 impl Connection {
     /// Connects, proves who we are, and waits until the server takes statements.
-    pub(crate) async fn open(target: &Target) -> Result<Self, Broken> {
+    pub(crate) async fn open(target: &ConnectionTarget) -> Result<Self, Broken> {
         let mut connection = Self {
             stream: Stream::connect(&target.address).await?,
             incoming: vec![0; 16 * 1024].into(),
@@ -153,7 +153,7 @@ impl Connection {
     }
 
     /// Asks the server, over another connection, to end what runs here; then hangs up.
-    pub(crate) async fn abandon(self, target: &Target) {
+    pub(crate) async fn abandon(self, target: &ConnectionTarget) {
         let Some(key) = self.key else { return };
         if let Ok(mut stream) = Stream::connect(&target.address).await {
             let mut request = Outgoing::default();

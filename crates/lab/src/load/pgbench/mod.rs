@@ -16,7 +16,7 @@ use pgclinic_servers::Installation;
 use tempfile::TempDir;
 
 use super::measured::{LoadResult, Measured};
-use super::{Length, Load, Pace, Target};
+use super::{ConnectionTarget, Length, Load, Pace};
 use pgclinic_servers::Address;
 use process::{Ended, Process};
 use report::Report;
@@ -38,7 +38,7 @@ pub fn installed() -> Option<PathBuf> {
 pub fn run(
     program: &Path,
     load: &Load,
-    target: &Target,
+    target: &ConnectionTarget,
     begun: &dyn Fn(),
 ) -> Result<LoadResult, String> {
     let failed = |error: io::Error| format!("cannot run {}: {error}", program.display());
@@ -100,7 +100,7 @@ fn command(
     program: &Path,
     load: &Load,
     scripts: &Path,
-    target: &Target,
+    target: &ConnectionTarget,
 ) -> Result<Command, String> {
     let mut command = Command::new(program);
     for (number, weighted) in load.scripts.iter().enumerate() {
@@ -140,7 +140,7 @@ fn command(
 }
 
 /// Passwords go by the environment, where other users do not see them.
-fn connect(command: &mut Command, target: &Target) {
+fn connect(command: &mut Command, target: &ConnectionTarget) {
     let (host, port) = match &target.address {
         Address::Socket { folder, port } => (folder.as_os_str().to_owned(), port),
         Address::Tcp { host, port } => (host.into(), port),

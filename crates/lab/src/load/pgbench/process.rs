@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use pgclinic_servers::{ConnectOptions, Session};
 
-use crate::load::{Load, Target};
+use crate::load::{ConnectionTarget, Load};
 
 /// Between two looks at whether it has connected or ended.
 const STEP: Duration = Duration::from_millis(5);
@@ -56,7 +56,7 @@ impl Process {
     pub(super) fn run(
         mut self,
         load: &Load,
-        target: &Target,
+        target: &ConnectionTarget,
         begun: &dyn Fn(),
     ) -> io::Result<Ended> {
         let start = Instant::now();

@@ -6,7 +6,7 @@ use super::escape::Esc;
 use super::{dump, markdown, picture, spans, table};
 use crate::RuleText;
 use crate::view::{
-    Block, Entries, Fold, Frame, List, Medium, Opened, Part, Steps, Tone, Verdict, Voice, Words,
+    Block, Entries, Fold, Frame, List, Medium, FoldState, Part, Steps, Tone, Verdict, ParagraphStyle, Words,
 };
 
 /// Headings are smaller from here on.
@@ -83,12 +83,12 @@ fn verdict(own: &Verdict, out: &mut dyn io::Write) -> io::Result<()> {
     out.write_all(b"</section>\n")
 }
 
-fn paragraph(voice: Voice, words: &Words, out: &mut dyn io::Write) -> io::Result<()> {
+fn paragraph(voice: ParagraphStyle, words: &Words, out: &mut dyn io::Write) -> io::Result<()> {
     let class = match voice {
-        Voice::Plain => "",
-        Voice::Quiet => " class=about",
-        Voice::Loud => " class=loud",
-        Voice::Message => " class=message",
+        ParagraphStyle::Plain => "",
+        ParagraphStyle::Quiet => " class=about",
+        ParagraphStyle::Loud => " class=loud",
+        ParagraphStyle::Message => " class=message",
     };
     match spans::html(words) {
         html if html.is_empty() => Ok(()),
@@ -109,7 +109,7 @@ fn part(own: &Part, depth: usize, out: &mut dyn io::Write) -> io::Result<()> {
             blocks(&own.blocks, depth + 1, out)
         }
         Frame::Fold(fold, opened) => {
-            let open = if opened == Opened::Yes { " open" } else { "" };
+            let open = if opened == FoldState::Yes { " open" } else { "" };
             write!(
                 out,
                 "<details{}{id}{open}><summary>{title}",
@@ -127,7 +127,7 @@ fn part(own: &Part, depth: usize, out: &mut dyn io::Write) -> io::Result<()> {
                 out,
                 "<article class=\"finding {class}\"{id}>\n<p class=where>{title}</p>"
             )?;
-            paragraph(Voice::Message, &own.about, out)?;
+            paragraph(ParagraphStyle::Message, &own.about, out)?;
             blocks(&own.blocks, depth + 1, out)?;
             out.write_all(b"</article>\n")
         }
@@ -138,7 +138,7 @@ fn part(own: &Part, depth: usize, out: &mut dyn io::Write) -> io::Result<()> {
                 _ => String::new(),
             };
             writeln!(out, "<section{class}{id}>\n<h2>{title}</h2>")?;
-            paragraph(Voice::Quiet, &own.about, out)?;
+            paragraph(ParagraphStyle::Quiet, &own.about, out)?;
             blocks(&own.blocks, depth + 1, out)?;
             out.write_all(b"</section>\n")
         }

@@ -6,7 +6,7 @@ use super::sheet::{Ink, Sheet};
 use super::{dump, table};
 use crate::RuleText;
 use crate::view::{
-    Block, Fold, Frame, Line, List, Look, Medium, Part, Steps, Tone, Verdict, Voice, Words,
+    Block, Fold, Frame, Line, List, Look, Medium, Part, Steps, Tone, Verdict, ParagraphStyle, Words,
 };
 use crate::words::{self, clean};
 
@@ -21,7 +21,7 @@ fn block(block: &Block, indent: usize, sheet: &mut Sheet<'_>) -> io::Result<()> 
     let inside = indent.max(MARGIN);
     match block {
         Block::Verdict(own) => verdict(own, sheet),
-        Block::Text(Voice::Loud, own) => {
+        Block::Text(ParagraphStyle::Loud, own) => {
             let own = sheet.ink(Ink::Warn, &line(own, None, sheet));
             sheet.text(inside, &own)
         }

@@ -109,12 +109,12 @@ fn at(name: &str, x: &str) -> String {
 
 /// Lines of a chart and their names in its legend.
 #[derive(Default)]
-struct Lines {
+struct ChartLines {
     lines: Vec<Line>,
     names: Vec<(usize, bool, String)>,
 }
 
-impl Lines {
+impl ChartLines {
     fn measured(&mut self, style: usize, name: String, points: Vec<Point>, dots: Vec<Dot>) {
         self.names.push((style, false, name));
         self.lines.push(Line {
@@ -167,7 +167,7 @@ fn values(document: &ExperimentDocument, figure: &MetricFigure) -> Block {
     let unit = &figure.metric.unit;
     let arms = figure.lines.iter().map(|line| line.arm.clone());
     let places = places(figure, arms.collect(), |line| &line.values);
-    let mut lines = Lines::default();
+    let mut lines = ChartLines::default();
     for (style, line) in figure.lines.iter().enumerate() {
         let points = line.points.iter();
         let points = points.filter_map(|point| measured_point(figure, &line.arm, point, &places));
@@ -260,7 +260,7 @@ fn effects(document: &ExperimentDocument, figure: &MetricFigure) -> Option<Block
     }
     let names = figure.effects.iter().map(|effect| effect.name.clone());
     let places = places(figure, names.collect(), |line| &line.times);
-    let mut lines = Lines::default();
+    let mut lines = ChartLines::default();
     for (index, effect) in figure.effects.iter().enumerate() {
         let points = effect.points.iter().filter_map(|point| {
             let times = measured::times_with(point.times, point.interval);

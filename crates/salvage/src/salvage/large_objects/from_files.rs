@@ -13,7 +13,7 @@ use crate::carve::{self, PageState, Probe};
 use crate::schema::given::columns_in;
 use crate::shape::{ColumnChoice, MainForks, Table};
 use crate::values::{Partial, RowValues, Taking};
-use crate::visible::Verdict;
+use crate::visible::VersionFate;
 
 /// The objects of a database whose catalogs say where they are; nothing where there are none.
 pub(crate) fn of_database(
@@ -119,7 +119,7 @@ fn each_row(
             .chunks_exact(page_bytes);
         for (block, page) in (piece.first_block..).zip(pages.filter_map(Page::parse)) {
             for (tuple, place) in rows_of(cluster, table, page, block, places) {
-                if !Verdict::of(&visibility, tuple, place).counts() {
+                if !VersionFate::of(&visibility, tuple, place).counts() {
                     continue;
                 }
                 let mut taking = Taking {
@@ -130,7 +130,7 @@ fn each_row(
                     value_bytes_max: u64::from(cluster.build.block_size),
                     writes_all: false,
                 };
-                cells.fill(tuple, place, Verdict::Live, &mut taking);
+                cells.fill(tuple, place, VersionFate::Live, &mut taking);
                 let row = cells.row(tuple);
                 let number = |column| {
                     let value: &[u8] = row.value(column)?;

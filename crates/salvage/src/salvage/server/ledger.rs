@@ -43,7 +43,7 @@ impl Stage {
 
 /// What a stage tells, beside the tables that are whole.
 #[derive(Default)]
-pub(super) struct Told {
+pub(super) struct StageReport {
     /// What was not salvaged.
     pub(super) not_salvaged: Vec<NotChecked>,
     /// Tables that the server took nothing for.
@@ -64,7 +64,7 @@ pub(super) struct Found {
     pub(super) source: String,
     pub(super) stage: Stage,
     pub(super) whole: BTreeMap<String, TableAccount>,
-    pub(super) told: Told,
+    pub(super) told: StageReport,
     /// The last large object that is there; they come in the order of their numbers.
     pub(super) objects: Option<Oid>,
 }
@@ -95,7 +95,7 @@ pub(super) fn find(session: &mut Session) -> Result<Option<Found>, SqlError> {
         source: source.clone(),
         stage: stage.unwrap_or(Stage::Schema),
         whole: tables.iter().filter_map(table).collect(),
-        told: Told {
+        told: StageReport {
             not_salvaged: entries(&told, NOT_SALVAGED),
             tables: entries(&told, TABLE),
             large_objects: entries(&told, LARGE_OBJECTS),
@@ -126,11 +126,15 @@ pub(super) fn begin(session: &mut Session, source: &str) -> Result<(), SqlError>
 }
 
 /// Goes on to the next stage, with what the one before told.
-pub(super) fn enter(session: &mut Session, stage: Stage, told: &Told) -> Result<(), SqlError> {
+pub(super) fn enter(
+    session: &mut Session,
+    stage: Stage,
+    told: &StageReport,
+) -> Result<(), SqlError> {
     let word = stage.word();
     // Statements that are sent together are one transaction.
     let mut sql = format!("UPDATE pgclinic_salvage.state SET stage = '{word}'");
-    let Told {
+    let StageReport {
         not_salvaged,
         tables,
         large_objects,

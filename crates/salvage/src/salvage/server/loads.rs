@@ -6,7 +6,7 @@
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use pgclinic_model::document::TableAccount;
-use pgclinic_servers::{CopyIn, Session, SqlError, Target};
+use pgclinic_servers::{ConnectionTarget, CopyIn, Session, SqlError};
 
 use super::super::error::SalvageError;
 use super::super::row_sink::Finished;
@@ -68,12 +68,12 @@ struct State {
 
 /// The tables of one database.
 pub(crate) struct Loads<'a> {
-    target: &'a Target,
+    target: &'a ConnectionTarget,
     state: Mutex<State>,
 }
 
 impl<'a> Loads<'a> {
-    pub(super) fn new(target: &'a Target, tables: Vec<LoadTable>) -> Self {
+    pub(super) fn new(target: &'a ConnectionTarget, tables: Vec<LoadTable>) -> Self {
         let begun = |table| Loading {
             table,
             bytes: 0,
@@ -177,7 +177,7 @@ impl<'a> Loads<'a> {
             return streamed;
         };
         self.with_session(|session| {
-            let mut given = Given::default();
+            let mut given = RowInParts::default();
             let loaded = staged(session, staging.as_ref(), |session| {
                 given.stream(session, &copy, give)
             });
@@ -208,8 +208,8 @@ impl<'a> Loads<'a> {
         let state = error.message().map(|message| message.sqlstate.clone());
         let is_memory = matches!(state.as_deref(), Some(OUT_OF_MEMORY | INTERNAL_ERROR));
         match trouble(&error) {
-            Trouble::Session if !is_memory => return Err(error),
-            Trouble::Table if !is_memory => self.book(table, |loading| loading.fail(&error)),
+            CopyErrorKind::Session if !is_memory => return Err(error),
+            CopyErrorKind::Table if !is_memory => self.book(table, |loading| loading.fail(&error)),
             _ => *streamed = Streamed::Refused(error.to_string()),
         }
         Ok(())
@@ -244,12 +244,12 @@ impl<'a> Loads<'a> {
                 Err(error) => error,
             };
             match trouble_of(&error, staging.is_some()) {
-                Trouble::Session => return Err(error),
-                Trouble::Table => {
+                CopyErrorKind::Session => return Err(error),
+                CopyErrorKind::Table => {
                     self.book(table, |loading| loading.fail(&error));
                     return Ok(());
                 }
-                Trouble::Row => match halves(rows) {
+                CopyErrorKind::Row => match halves(rows) {
                     Some((first, second)) => open.extend([second, first]),
                     None => self.book(table, |loading| loading.refuse(rows, &error)),
                 },
@@ -325,7 +325,7 @@ impl Loading {
 
 /// What became of a row that came in parts.
 #[derive(Default)]
-struct Given {
+struct RowInParts {
     bytes: u64,
     /// The column whose value did not come to its end, and why.
     broken: Option<(usize, String)>,
@@ -333,7 +333,7 @@ struct Given {
     broken_session: Option<SqlError>,
 }
 
-impl Given {
+impl RowInParts {
     /// A row that is broken is taken back: an error ends the transaction around it too.
     fn stream(
         &mut self,
@@ -390,32 +390,32 @@ fn staged(
 }
 
 /// What an error of a COPY is about.
-enum Trouble {
+enum CopyErrorKind {
     Row,
     Table,
     Session,
 }
 
 /// Classes of SQLSTATE: 22 is data, 23 a constraint, 53 resources, 57 and 58 the server itself.
-fn trouble(error: &SqlError) -> Trouble {
+fn trouble(error: &SqlError) -> CopyErrorKind {
     let Some(message) = error.message() else {
-        return Trouble::Session;
+        return CopyErrorKind::Session;
     };
     let is_over = matches!(message.severity.as_str(), "FATAL" | "PANIC");
     match message.sqlstate.get(..2) {
-        _ if is_over => Trouble::Session,
-        Some("22" | "23" | "54" | "P0") => Trouble::Row,
-        Some("53" | "57" | "58") => Trouble::Session,
-        _ => Trouble::Table,
+        _ if is_over => CopyErrorKind::Session,
+        Some("22" | "23" | "54" | "P0") => CopyErrorKind::Row,
+        Some("53" | "57" | "58") => CopyErrorKind::Session,
+        _ => CopyErrorKind::Table,
     }
 }
 
 /// Functions of an extension in C that a stage leads through call values of one row an internal
 /// error.
-fn trouble_of(error: &SqlError, is_staged: bool) -> Trouble {
+fn trouble_of(error: &SqlError, is_staged: bool) -> CopyErrorKind {
     let state = error.message().map(|message| message.sqlstate.as_str());
     match trouble(error) {
-        Trouble::Table if is_staged && state == Some(INTERNAL_ERROR) => Trouble::Row,
+        CopyErrorKind::Table if is_staged && state == Some(INTERNAL_ERROR) => CopyErrorKind::Row,
         other => other,
     }
 }

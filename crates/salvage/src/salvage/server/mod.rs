@@ -17,7 +17,7 @@ use pgclinic_cluster::{Catalog, Cluster};
 use pgclinic_format::Oid;
 use pgclinic_model::Progress;
 use pgclinic_model::document::{NotChecked, SalvageReport, TableAccount};
-use pgclinic_servers::{ConnectOptions, Message, Session, SqlError, Target};
+use pgclinic_servers::{ConnectOptions, ConnectionTarget, Message, Session, SqlError};
 
 use super::database_job::DatabaseJob;
 use super::error::SalvageError;
@@ -32,7 +32,7 @@ use crate::formats::form_named;
 use crate::schema::{Catalogs, Ddl, SESSION, Step, question_for_full_schemas};
 use crate::shape::{MainForks, Table, database_name};
 use crate::text_settings::TextStyle;
-use ledger::{Stage, Told};
+use ledger::{Stage, StageReport};
 use loads::LoadTable;
 pub(crate) use loads::{GiveRow, Loads, Streamed};
 use stored::Stagings;
@@ -47,7 +47,7 @@ const IS_THERE: [&str; 5] = ["42P06", "42P07", "42723", "42710", "42P16"];
 pub(super) fn load(
     cluster: &Cluster,
     database: Oid,
-    target: &Target,
+    target: &ConnectionTarget,
     options: &SalvageOptions,
     progress: &dyn Progress,
     replaying: &Replaying<'_>,
@@ -90,9 +90,9 @@ pub(super) fn load(
         let known = account.not_salvaged.len();
         let steps = ddl.steps.iter().filter(|step| !step.is_after_data);
         run_steps(&mut session, steps, &options.spill_folder, account)?;
-        let told = Told {
+        let told = StageReport {
             not_salvaged: since(known, account),
-            ..Told::default()
+            ..StageReport::default()
         };
         enter(&mut session, Stage::Rows, &told)?;
     }
@@ -123,7 +123,7 @@ pub(super) fn load(
             ))
         });
         let tables = crew.styled(style).run()?;
-        let mut told = Told::default();
+        let mut told = StageReport::default();
         let is_open = |table: &&TableAccount| table.file.is_none();
         told.tables.extend(tables.iter().filter(is_open).cloned());
         account.tables.extend(tables);
@@ -185,7 +185,7 @@ fn search_losses(
 
 /// The account of a whole load is written: the destination holds no work any more that could be
 /// gone on with.
-pub(super) fn end(target: &Target) -> Result<(), SalvageError> {
+pub(super) fn end(target: &ConnectionTarget) -> Result<(), SalvageError> {
     let mut session = open_session(target)?;
     ledger::end(&mut session).map_err(|source| SalvageError::server("end the work", source))
 }
@@ -239,7 +239,7 @@ fn load_objects(
 }
 
 /// A session that reads what the salvage prints.
-fn open_session(target: &Target) -> Result<Session, SalvageError> {
+fn open_session(target: &ConnectionTarget) -> Result<Session, SalvageError> {
     let settings = [
         ("DateStyle", "ISO"),
         ("IntervalStyle", "postgres"),
@@ -271,7 +271,7 @@ struct Begun {
     /// Tables that are loaded.
     whole: BTreeMap<String, TableAccount>,
     /// What the stages that are done told beside them.
-    told: Told,
+    told: StageReport,
     /// The last large object that is loaded.
     objects: Option<Oid>,
 }
@@ -303,7 +303,7 @@ fn begin(
     Ok(Begun {
         stage: Stage::Schema,
         whole: BTreeMap::new(),
-        told: Told::default(),
+        told: StageReport::default(),
         objects: None,
     })
 }
@@ -416,7 +416,7 @@ fn without_tablespace(sql: &str, name: &str) -> String {
     sql
 }
 
-fn enter(session: &mut Session, stage: Stage, told: &Told) -> Result<(), SalvageError> {
+fn enter(session: &mut Session, stage: Stage, told: &StageReport) -> Result<(), SalvageError> {
     ledger::enter(session, stage, told)
         .map_err(|source| SalvageError::server("note the stage", source))
 }

@@ -5,7 +5,7 @@ use pgclinic_format::types::FIRST_NORMAL_OID;
 use super::super::catalog::{Catalogs, Row};
 use super::super::identifier::literal;
 use super::super::refusal::Written;
-use super::grants::Kind;
+use super::grants::GrantObject;
 use super::item::{Item, Items, Rank, class, is_own};
 
 pub(super) fn collect(catalogs: &Catalogs<'_>, out: &mut Items) {
@@ -44,7 +44,7 @@ fn schema(catalogs: &Catalogs<'_>, row: Row<'_>) -> Option<Item> {
     if name == "public" && row.id() < FIRST_NORMAL_OID {
         let text = Ok(format!("CREATE SCHEMA IF NOT EXISTS {quoted};"));
         let mut item = Item::new(Rank::Schema, key, what, text).owned_by(owner);
-        item = item.with_rights(Kind::Schema, row, "nspacl");
+        item = item.with_rights(GrantObject::Schema, row, "nspacl");
         return Some(item);
     }
     if !is_own(catalogs, class::SCHEMA, row.id()) || name.starts_with("pg_") {
@@ -52,7 +52,7 @@ fn schema(catalogs: &Catalogs<'_>, row: Row<'_>) -> Option<Item> {
     }
     let text = Ok(format!("CREATE SCHEMA {quoted};"));
     let item = Item::new(Rank::Schema, key, what, text).owned_by(owner);
-    Some(item.with_rights(Kind::Schema, row, "nspacl"))
+    Some(item.with_rights(GrantObject::Schema, row, "nspacl"))
 }
 
 fn extension(catalogs: &Catalogs<'_>, row: Row<'_>) -> Item {
@@ -91,7 +91,7 @@ fn language(catalogs: &Catalogs<'_>, row: Row<'_>) -> Item {
     let key = (class::LANGUAGE, row.id());
     let item = Item::new(Rank::Language, key, format!("LANGUAGE {name}"), text());
     let item = item.owned_by(row.oid("lanowner"));
-    item.with_rights(Kind::Language, row, "lanacl")
+    item.with_rights(GrantObject::Language, row, "lanacl")
 }
 
 fn access_method(catalogs: &Catalogs<'_>, row: Row<'_>) -> Item {

@@ -8,7 +8,7 @@ use pgclinic_format::Oid;
 
 use super::super::catalog::{Catalogs, Row};
 use super::super::refusal::Written;
-use super::grants::{self, Change, Kind, Rights};
+use super::grants::{self, Change, GrantObject, Rights};
 use super::item::{Item, Items, Rank, class, is_own};
 
 pub(super) fn collect(catalogs: &Catalogs<'_>, out: &mut Items) {
@@ -21,8 +21,8 @@ pub(super) fn collect(catalogs: &Catalogs<'_>, out: &mut Items) {
             continue;
         }
         let kind = match row.letter("relkind") {
-            'r' | 'v' | 'm' | 'p' | 'f' => Kind::Table,
-            'S' => Kind::Sequence,
+            'r' | 'v' | 'm' | 'p' | 'f' => GrantObject::Table,
+            'S' => GrantObject::Sequence,
             _ => continue,
         };
         let name = || catalogs.relation_name(row.id());
@@ -39,8 +39,8 @@ pub(super) fn collect(catalogs: &Catalogs<'_>, out: &mut Items) {
             continue;
         }
         let kind = match row.letter("prokind") {
-            'p' => Kind::Procedure,
-            _ => Kind::Function,
+            'p' => GrantObject::Procedure,
+            _ => GrantObject::Function,
         };
         let name = || catalogs.function_signature(row.id());
         let found = Changed {
@@ -69,12 +69,12 @@ fn default_rights(catalogs: &Catalogs<'_>, row: Row<'_>) -> Item {
 fn default_rights_text(catalogs: &Catalogs<'_>, row: Row<'_>) -> Written<String> {
     row.whole()?;
     let (kind, on) = match row.letter("defaclobjtype") {
-        'S' => (Kind::Sequence, "SEQUENCES"),
-        'f' => (Kind::Function, "FUNCTIONS"),
-        'T' => (Kind::Type, "TYPES"),
-        'n' => (Kind::Schema, "SCHEMAS"),
-        'L' => (Kind::LargeObject, "LARGE OBJECTS"),
-        _ => (Kind::Table, "TABLES"),
+        'S' => (GrantObject::Sequence, "SEQUENCES"),
+        'f' => (GrantObject::Function, "FUNCTIONS"),
+        'T' => (GrantObject::Type, "TYPES"),
+        'n' => (GrantObject::Schema, "SCHEMAS"),
+        'L' => (GrantObject::LargeObject, "LARGE OBJECTS"),
+        _ => (GrantObject::Table, "TABLES"),
     };
     let owner = row.oid("defaclrole");
     let mut head = format!(
@@ -116,7 +116,7 @@ fn initial_rights<'c>(catalogs: &'c Catalogs<'_>) -> Initial<'c> {
 /// Something that nobody's script made, with its rights.
 struct Changed {
     class: Oid,
-    kind: Kind,
+    kind: GrantObject,
     owner: Oid,
     now: Option<Rights>,
 }

@@ -8,7 +8,7 @@ use super::super::identifier::{dollar_quoted, literal};
 use super::super::long_text::Statement;
 use super::super::refusal::{Refusal, Written};
 use super::containers::named;
-use super::grants::Kind;
+use super::grants::GrantObject;
 use super::item::{Item, Items, Rank, class, is_own};
 
 const LANGUAGE_INTERNAL: u32 = 12;
@@ -35,9 +35,9 @@ fn is_made_by_a_type(catalogs: &Catalogs<'_>, row: Row<'_>) -> bool {
 
 fn item(catalogs: &Catalogs<'_>, row: Row<'_>) -> Item {
     let (word, kind) = match row.letter("prokind") {
-        'a' => ("AGGREGATE", Kind::Function),
-        'p' => ("PROCEDURE", Kind::Procedure),
-        _ => ("FUNCTION", Kind::Function),
+        'a' => ("AGGREGATE", GrantObject::Function),
+        'p' => ("PROCEDURE", GrantObject::Procedure),
+        _ => ("FUNCTION", GrantObject::Function),
     };
     let what = named(word, &signature(catalogs, row));
     let fits = row

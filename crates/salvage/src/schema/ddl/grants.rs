@@ -17,7 +17,7 @@ use super::super::refusal::Written;
 
 /// What rights are about.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Kind {
+pub(super) enum GrantObject {
     Table,
     Sequence,
     Column,
@@ -50,22 +50,22 @@ const WORDS: [&str; 15] = [
     "MAINTAIN",
 ];
 
-impl Kind {
+impl GrantObject {
     /// Word for GRANT, all rights, and those that everybody has.
     fn rules(self, major: u16) -> (&'static str, u64, u64) {
         let maintain = if major >= 17 { 1 << 14 } else { 0 };
         match self {
-            Kind::Table => ("TABLE", 0x7F | maintain, 0),
-            Kind::Sequence => ("SEQUENCE", 0x106, 0),
-            Kind::Column => ("TABLE", 0x27, 0),
-            Kind::Function => ("FUNCTION", 0x80, 0x80),
-            Kind::Procedure => ("PROCEDURE", 0x80, 0x80),
-            Kind::Type => ("TYPE", 0x100, 0x100),
-            Kind::Schema => ("SCHEMA", 0x300, 0),
-            Kind::Language => ("LANGUAGE", 0x100, 0x100),
-            Kind::Wrapper => ("FOREIGN DATA WRAPPER", 0x100, 0),
-            Kind::Server => ("FOREIGN SERVER", 0x100, 0),
-            Kind::LargeObject => ("LARGE OBJECT", 0x6, 0),
+            GrantObject::Table => ("TABLE", 0x7F | maintain, 0),
+            GrantObject::Sequence => ("SEQUENCE", 0x106, 0),
+            GrantObject::Column => ("TABLE", 0x27, 0),
+            GrantObject::Function => ("FUNCTION", 0x80, 0x80),
+            GrantObject::Procedure => ("PROCEDURE", 0x80, 0x80),
+            GrantObject::Type => ("TYPE", 0x100, 0x100),
+            GrantObject::Schema => ("SCHEMA", 0x300, 0),
+            GrantObject::Language => ("LANGUAGE", 0x100, 0x100),
+            GrantObject::Wrapper => ("FOREIGN DATA WRAPPER", 0x100, 0),
+            GrantObject::Server => ("FOREIGN SERVER", 0x100, 0),
+            GrantObject::LargeObject => ("LARGE OBJECT", 0x6, 0),
         }
     }
 }
@@ -81,13 +81,13 @@ struct Right {
 /// Rights on one thing.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Rights {
-    kind: Kind,
+    kind: GrantObject,
     list: Vec<Right>,
 }
 
 impl Rights {
     /// From a column of type `aclitem[]`; nothing where it is null and all is as usual.
-    pub(super) fn of(kind: Kind, row: Row<'_>, column: &str) -> Option<Rights> {
+    pub(super) fn of(kind: GrantObject, row: Row<'_>, column: &str) -> Option<Rights> {
         row.has(column).then_some(())?;
         let list = row.elements(column, |item| item.and_then(parse));
         let list = list.into_iter().flatten().collect();
@@ -178,7 +178,7 @@ pub(super) fn write_on(
 
 /// Rights on something that is there already, with others than it had at first.
 pub(super) struct Change<'r> {
-    pub(super) kind: Kind,
+    pub(super) kind: GrantObject,
     pub(super) owner: Oid,
     /// Nothing where they are the usual ones.
     pub(super) before: Option<&'r Rights>,

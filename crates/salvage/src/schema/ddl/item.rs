@@ -203,7 +203,12 @@ impl Item {
     }
 
     /// The same with the rights that stand in column `column` of its row.
-    pub(super) fn with_rights(mut self, kind: grants::Kind, row: Row<'_>, column: &str) -> Self {
+    pub(super) fn with_rights(
+        mut self,
+        kind: grants::GrantObject,
+        row: Row<'_>,
+        column: &str,
+    ) -> Self {
         self.rights = grants::Rights::of(kind, row, column);
         self
     }

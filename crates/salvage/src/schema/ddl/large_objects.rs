@@ -9,7 +9,7 @@ use pgclinic_format::Oid;
 
 use super::super::catalog::{Catalogs, Row};
 use super::super::long_text::CatalogRoom;
-use super::grants::Kind;
+use super::grants::GrantObject;
 use super::item::{Item, Rank, class};
 use super::roles::missing_roles;
 
@@ -54,7 +54,7 @@ fn described(catalogs: &Catalogs<'_>, row: Row<'_>) -> Item {
     let what = format!("LARGE OBJECT {}", row.id());
     let mut item = Item::new(Rank::Relation, key, what, Ok(String::new()))
         .owned_by(row.oid("lomowner"))
-        .with_rights(Kind::LargeObject, row, "lomacl");
+        .with_rights(GrantObject::LargeObject, row, "lomacl");
     item.add_details(catalogs);
     item
 }

@@ -8,7 +8,7 @@ use super::super::expression;
 use super::super::identifier::literal;
 use super::super::refusal::{Refusal, Written};
 use super::containers::named;
-use super::grants::Kind;
+use super::grants::GrantObject;
 use super::item::{Item, Items, Key, Rank, class, is_own};
 
 pub(super) fn collect(catalogs: &Catalogs<'_>, out: &mut Items) {
@@ -45,7 +45,7 @@ fn table(catalogs: &Catalogs<'_>, row: Row<'_>) -> Item {
         .map(|oid| (class::RELATION, *oid))
         .collect();
     let item = item.owned_by(row.oid("relowner"));
-    item.with_rights(Kind::Table, row, "relacl")
+    item.with_rights(GrantObject::Table, row, "relacl")
 }
 
 /// The row type of a relation and its array.

@@ -3,7 +3,7 @@
 use super::super::catalog::{Catalogs, Row};
 use super::super::refusal::{Refusal, Written};
 use super::containers::named;
-use super::grants::Kind;
+use super::grants::GrantObject;
 use super::item::{Item, Items, Rank, class, is_own};
 
 const BIGINT: u32 = 20;
@@ -52,7 +52,7 @@ fn sequence(catalogs: &Catalogs<'_>, row: Row<'_>, out: &mut Items) {
     } else {
         item.owner = row.oid("relowner");
     }
-    item.rights = super::grants::Rights::of(Kind::Sequence, row, "relacl");
+    item.rights = super::grants::Rights::of(GrantObject::Sequence, row, "relacl");
     out.push(item);
     if let Some((table, number, false)) = owner {
         let text = name.and_then(|name| {

@@ -4,7 +4,7 @@ use super::super::catalog::{Catalogs, Row};
 use super::super::expression;
 use super::super::refusal::{Refusal, Written};
 use super::containers::named;
-use super::grants::{Kind, Rights, write_column};
+use super::grants::{GrantObject, Rights, write_column};
 use super::item::{Item, Items, Rank, class, is_own};
 use super::relations::is_generated;
 
@@ -102,7 +102,7 @@ fn column_rights(catalogs: &Catalogs<'_>, row: Row<'_>) -> Option<Item> {
     let name = catalogs.qualified_relation(row);
     let mut statements = Vec::new();
     for attribute in catalogs.attributes(row.id()) {
-        let rights = Rights::of(Kind::Column, attribute, "attacl");
+        let rights = Rights::of(GrantObject::Column, attribute, "attacl");
         if let (Some(rights), Ok(name)) = (rights, &name)
             && !attribute.flag("attisdropped")
         {

@@ -3,7 +3,7 @@
 use super::super::catalog::{Catalogs, Row};
 use super::super::refusal::{Refusal, Written};
 use super::containers::named;
-use super::grants::Kind;
+use super::grants::GrantObject;
 use super::item::{Item, Items, Rank, class, is_own};
 use super::relations::options;
 
@@ -145,7 +145,7 @@ fn wrapper(catalogs: &Catalogs<'_>, row: Row<'_>) -> Item {
         text(),
     );
     let item = item.owned_by(row.oid("fdwowner"));
-    item.with_rights(Kind::Wrapper, row, "fdwacl")
+    item.with_rights(GrantObject::Wrapper, row, "fdwacl")
 }
 
 fn server(catalogs: &Catalogs<'_>, row: Row<'_>) -> Item {
@@ -169,7 +169,7 @@ fn server(catalogs: &Catalogs<'_>, row: Row<'_>) -> Item {
     let key = (class::SERVER, row.id());
     let item = Item::new(Rank::Foreign, key, format!("SERVER {name}"), text());
     let item = item.owned_by(row.oid("srvowner"));
-    item.with_rights(Kind::Server, row, "srvacl")
+    item.with_rights(GrantObject::Server, row, "srvacl")
 }
 
 fn user_mapping(catalogs: &Catalogs<'_>, row: Row<'_>) -> Item {

@@ -5,7 +5,7 @@ use super::super::expression;
 use super::super::identifier::literal;
 use super::super::refusal::{Refusal, Written};
 use super::containers::named;
-use super::grants::Kind;
+use super::grants::GrantObject;
 use super::item::{Item, Items, Rank, class, is_own};
 
 pub(super) fn collect(catalogs: &Catalogs<'_>, out: &mut Items) {
@@ -48,7 +48,7 @@ fn write(catalogs: &Catalogs<'_>, row: Row<'_>, out: &mut Items) {
     }
     add_parts(catalogs, row, &mut item);
     let item = item.owned_by(row.oid("typowner"));
-    out.push(item.with_rights(Kind::Type, row, "typacl"));
+    out.push(item.with_rights(GrantObject::Type, row, "typacl"));
 }
 
 /// The functions that a base type is made of; they need its shell only.

@@ -7,7 +7,7 @@ use super::super::expression;
 use super::super::expression::tree::{Node, Value};
 use super::super::refusal::{Refusal, Written};
 use super::containers::named;
-use super::grants::Kind;
+use super::grants::GrantObject;
 use super::item::{Item, Items, Key, Rank, class, is_own};
 use super::relations::{reloptions, row_types, settings_of_columns, storage};
 
@@ -46,7 +46,7 @@ fn view(catalogs: &Catalogs<'_>, row: Row<'_>, out: &mut Items) {
         .filter(|rule| rule.name("rulename") == "_RETURN");
     item.keys.extend(rules.map(|rule| (class::RULE, rule.id())));
     let item = item.owned_by(row.oid("relowner"));
-    out.push(item.with_rights(Kind::Table, row, "relacl"));
+    out.push(item.with_rights(GrantObject::Table, row, "relacl"));
     if is_kept && is_written && row.flag("relispopulated") {
         let text = name.map(|name| format!("REFRESH MATERIALIZED VIEW {name};"));
         let mut refresh = Item::new(Rank::Refresh, (class::FOLLOWER, row.id()), what, text);

@@ -136,7 +136,7 @@ pub(crate) fn parse(text: &str) -> Result<Value, String> {
 /// Reads the text of a tree that has no more parts than memory allows.
 pub(crate) fn parse_within(text: &str, parts_in_memory: usize) -> Result<Value, String> {
     let mut reader = Reader {
-        words: Words { rest: text },
+        words: Tokens { rest: text },
         stack: Vec::new(),
         parts: 0,
         parts_in_memory,
@@ -155,7 +155,7 @@ enum Open {
 }
 
 struct Reader<'a> {
-    words: Words<'a>,
+    words: Tokens<'a>,
     stack: Vec<Open>,
     parts: usize,
     parts_in_memory: usize,
@@ -288,11 +288,11 @@ fn unescape(word: &str) -> String {
     text
 }
 
-struct Words<'a> {
+struct Tokens<'a> {
     rest: &'a str,
 }
 
-impl<'a> Words<'a> {
+impl<'a> Tokens<'a> {
     /// The next word: a bracket, or all up to a blank or bracket that no backslash stands before.
     fn next(&mut self) -> Option<&'a str> {
         let rest = self.rest.trim_start_matches([' ', '\n', '\t']);

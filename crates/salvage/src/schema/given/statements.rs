@@ -41,13 +41,13 @@ const CONSTRAINTS: &[&str] = &[
 ];
 
 /// What is known so far.
-struct Known {
+struct ScriptState {
     types: Types,
     tables: Vec<GivenTable>,
 }
 
 /// What a file says.
-pub(super) struct Given {
+pub(super) struct ScriptTables {
     pub(super) tables: Vec<GivenTable>,
     /// Statements that make tables, but not as they can be read here.
     pub(super) unread: Vec<Unread>,
@@ -69,10 +69,10 @@ impl Unread {
 }
 
 /// All tables of a file.
-pub(super) fn read(text: &str) -> Result<Given, String> {
+pub(super) fn read(text: &str) -> Result<ScriptTables, String> {
     let tokens = tokens(text)?;
     let mut files = FileLines::of(text);
-    let mut known = Known {
+    let mut known = ScriptState {
         types: Types::new(),
         tables: Vec::new(),
     };
@@ -104,7 +104,7 @@ pub(super) fn read(text: &str) -> Result<Given, String> {
             table.file = files.take_before(line);
         }
     }
-    Ok(Given {
+    Ok(ScriptTables {
         tables: known.tables,
         unread,
     })
@@ -151,7 +151,7 @@ fn add_new(columns: &mut Vec<GivenColumn>, more: Vec<GivenColumn>) {
     }
 }
 
-impl Known {
+impl ScriptState {
     fn statement(&mut self, reader: &mut Reader<'_>) -> Result<(), String> {
         if !reader.takes("create") {
             return Ok(());

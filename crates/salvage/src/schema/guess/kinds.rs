@@ -11,9 +11,9 @@ use pgclinic_format::{Oid, Varlena, varlena};
 use crate::schema::given::type_of_extension;
 
 /// What a column may be; `timestamp`, `varchar`, `json` and other types that look like one of these
-/// are told as it.
+/// count as it.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub(super) enum Kind {
+pub(super) enum GuessedType {
     Bool,
     Char,
     Int2,
@@ -41,35 +41,35 @@ pub(super) enum Kind {
     /// Bytes that begin at a multiple of eight: composite values, and arrays of them.
     Record,
     /// A type that tells of bytes whether they can be a value; its place in [`Kinds`].
-    Told(u8),
+    Tested(u8),
 }
 
-/// Kinds that are no [`Kind::Told`].
-const PLAIN: [Kind; 24] = [
-    Kind::Bool,
-    Kind::Char,
-    Kind::Int2,
-    Kind::Int4,
-    Kind::Date,
-    Kind::Float4,
-    Kind::Int8,
-    Kind::Timestamptz,
-    Kind::Float8,
-    Kind::Time,
-    Kind::Timetz,
-    Kind::Uuid,
-    Kind::Interval,
-    Kind::Macaddr,
-    Kind::Macaddr8,
-    Kind::Point,
-    Kind::Box,
-    Kind::Lseg,
-    Kind::Line,
-    Kind::Tid,
-    Kind::Name,
-    Kind::Text,
-    Kind::Bytea,
-    Kind::Record,
+/// Kinds that are no [`GuessedType::Tested`].
+const PLAIN: [GuessedType; 24] = [
+    GuessedType::Bool,
+    GuessedType::Char,
+    GuessedType::Int2,
+    GuessedType::Int4,
+    GuessedType::Date,
+    GuessedType::Float4,
+    GuessedType::Int8,
+    GuessedType::Timestamptz,
+    GuessedType::Float8,
+    GuessedType::Time,
+    GuessedType::Timetz,
+    GuessedType::Uuid,
+    GuessedType::Interval,
+    GuessedType::Macaddr,
+    GuessedType::Macaddr8,
+    GuessedType::Point,
+    GuessedType::Box,
+    GuessedType::Lseg,
+    GuessedType::Line,
+    GuessedType::Tid,
+    GuessedType::Name,
+    GuessedType::Text,
+    GuessedType::Bytea,
+    GuessedType::Record,
 ];
 
 /// Microseconds since 2000-01-01 of 1995 and of 2040, and the days.
@@ -108,7 +108,7 @@ const TOLD: [(Oid, f64); 11] = [
 const EXTENSIONS: [&str; 3] = ["hstore", "ltree", "cube"];
 
 /// A type that tells of bytes whether they can be a value.
-struct Told {
+struct TypeTester {
     ty: Arc<TypeInfo>,
     type_name: String,
     prior: f64,
@@ -118,8 +118,8 @@ struct Told {
 
 /// All kinds, with what is needed to hold values to them.
 pub(super) struct Kinds {
-    told: Vec<Told>,
-    all: Vec<Kind>,
+    testers: Vec<TypeTester>,
+    all: Vec<GuessedType>,
     prober: Prober,
 }
 
@@ -127,64 +127,69 @@ impl Kinds {
     pub(super) fn new() -> Self {
         let own = TOLD.iter().filter_map(|(oid, prior)| {
             let ty = builtin(*oid)?;
-            Some(Told {
+            Some(TypeTester {
                 type_name: sql_name(&ty.name),
                 ty: Arc::new(ty),
                 prior: *prior,
                 mark: None,
             })
         });
-        let extensions = EXTENSIONS.iter().map(|name| Told {
+        let extensions = EXTENSIONS.iter().map(|name| TypeTester {
             ty: type_of_extension(name),
             type_name: (*name).to_owned(),
             prior: -0.5,
             mark: None,
         });
         let marked = builtin_oids().into_iter().filter_map(marked);
-        let told: Vec<Told> = own.chain(extensions).chain(marked).collect();
-        let numbers = (0..told.len()).filter_map(|at| u8::try_from(at).ok());
+        let testers: Vec<TypeTester> = own.chain(extensions).chain(marked).collect();
+        let numbers = (0..testers.len()).filter_map(|at| u8::try_from(at).ok());
         Kinds {
-            all: PLAIN.into_iter().chain(numbers.map(Kind::Told)).collect(),
-            told,
+            all: PLAIN
+                .into_iter()
+                .chain(numbers.map(GuessedType::Tested))
+                .collect(),
+            testers,
             prober: Prober::new(Limits::default()),
         }
     }
 
-    pub(super) fn all(&self) -> &[Kind] {
+    pub(super) fn all(&self) -> &[GuessedType] {
         &self.all
     }
 
-    fn told(&self, kind: Kind) -> Option<&Told> {
+    fn tester(&self, kind: GuessedType) -> Option<&TypeTester> {
         match kind {
-            Kind::Told(at) => self.told.get(usize::from(at)),
+            GuessedType::Tested(at) => self.testers.get(usize::from(at)),
             _ => None,
         }
     }
 
     /// As SQL has it.
-    pub(super) fn type_name(&self, kind: Kind) -> String {
-        match self.told(kind) {
-            Some(told) => told.type_name.clone(),
+    pub(super) fn type_name(&self, kind: GuessedType) -> String {
+        match self.tester(kind) {
+            Some(tester) => tester.type_name.clone(),
             None => kind.type_name().to_owned(),
         }
     }
 
     /// How much commoner a type is than others, before a value is seen.
-    pub(super) fn prior(&self, kind: Kind) -> f64 {
-        self.told(kind)
-            .map_or_else(|| kind.prior(), |told| told.prior)
+    pub(super) fn prior(&self, kind: GuessedType) -> f64 {
+        self.tester(kind)
+            .map_or_else(|| kind.prior(), |tester| tester.prior)
     }
 
     /// Where a value stands that begins at `at`, or behind its padding, which is zero.
-    pub(super) fn place(&self, kind: Kind, row: &[u8], at: usize) -> Option<Range<usize>> {
+    pub(super) fn place(&self, kind: GuessedType, row: &[u8], at: usize) -> Option<Range<usize>> {
         if let Some((len, align)) = kind.fixed() {
             let start = padded(row, at, align)?;
             let end = start.checked_add(len)?;
             return (end <= row.len()).then_some(start..end);
         }
         let align = match kind {
-            Kind::Record => 8,
-            _ => self.told(kind).map_or(4, |told| usize::from(told.ty.align)),
+            GuessedType::Record => 8,
+            _ => self
+                .tester(kind)
+                .map_or(4, |tester| usize::from(tester.ty.align)),
         };
         let start = match row.get(at)? {
             0 => padded(row, at, align)?,
@@ -204,17 +209,17 @@ impl Kinds {
 
     /// How plausible the bytes of a value are, a varlena's header included: more than 0 speaks for
     /// the type.
-    pub(super) fn plausible(&mut self, kind: Kind, bytes: &[u8]) -> f64 {
+    pub(super) fn plausible(&mut self, kind: GuessedType, bytes: &[u8]) -> f64 {
         match kind.fixed() {
             Some(_) => kind.fixed_plausible(bytes).unwrap_or(IMPOSSIBLE),
             None => self.varlena_plausible(kind, bytes),
         }
     }
 
-    fn varlena_plausible(&mut self, kind: Kind, bytes: &[u8]) -> f64 {
+    fn varlena_plausible(&mut self, kind: GuessedType, bytes: &[u8]) -> f64 {
         let payload = match varlena::parse(bytes) {
             // Its value is elsewhere: text more often than anything else.
-            Ok((Varlena::External(_), _)) if kind == Kind::Text => return 3.2,
+            Ok((Varlena::External(_), _)) if kind == GuessedType::Text => return 3.2,
             Ok((Varlena::External(_), _)) => return 3.0,
             Ok((value, _)) => value.unpacked(1 << 20),
             Err(_) => None,
@@ -224,11 +229,11 @@ impl Kinds {
         };
         let length = f64::from(u8::try_from(payload.len().min(20)).unwrap_or(20)) * 0.1;
         match kind {
-            Kind::Bytea => 0.3,
-            Kind::Record => record_plausible(&payload),
-            Kind::Text if payload.is_empty() => 0.8,
-            Kind::Text if is_text(&payload) => 1.6 + length,
-            Kind::Told(at) => match self.is_value(at, &payload) {
+            GuessedType::Bytea => 0.3,
+            GuessedType::Record => record_plausible(&payload),
+            GuessedType::Text if payload.is_empty() => 0.8,
+            GuessedType::Text if is_text(&payload) => 1.6 + length,
+            GuessedType::Tested(at) => match self.is_value(at, &payload) {
                 Some(bonus) => 1.9 + length + bonus,
                 None => IMPOSSIBLE,
             },
@@ -238,70 +243,79 @@ impl Kinds {
 
     /// The bytes are a value of this type from end to end; what speaks for it beside that.
     fn is_value(&mut self, at: u8, payload: &[u8]) -> Option<f64> {
-        let told = self.told.get(usize::from(at))?;
+        let tester = self.testers.get(usize::from(at))?;
         if payload.is_empty() {
             return None;
         }
-        let bonus = match told.mark {
+        let bonus = match tester.mark {
             Some((place, number)) => {
                 let word = payload.get(place..)?.first_chunk()?;
                 (u32::from_le_bytes(*word) == number).then_some(0.6)?
             }
-            None => match told.ty.oid {
+            None => match tester.ty.oid {
                 NUMERIC => is_numeric(payload).then_some(0.0)?,
                 PATH => is_path(payload).then_some(0.5)?,
                 CIDR => network_bonus(payload),
                 BIT_VARYING => is_bits(payload).then_some(0.3)?,
                 PG_SNAPSHOT => is_snapshot(payload).then_some(0.3)?,
-                _ if EXTENSIONS.contains(&told.ty.name.as_str()) => {
-                    of_extension(&told.ty.name, payload)?
+                _ if EXTENSIONS.contains(&tester.ty.name.as_str()) => {
+                    of_extension(&tester.ty.name, payload)?
                 }
                 _ => 0.0,
             },
         };
         self.prober
-            .print(&told.ty, payload)
+            .print(&tester.ty, payload)
             .is_ok()
             .then_some(bonus)
     }
 }
 
-impl Kind {
+impl GuessedType {
     fn type_name(self) -> &'static str {
         match self {
-            Kind::Bool => "boolean",
-            Kind::Char => "\"char\"",
-            Kind::Int2 => "smallint",
-            Kind::Int4 => "integer",
-            Kind::Date => "date",
-            Kind::Float4 => "real",
-            Kind::Int8 => "bigint",
-            Kind::Timestamptz => "timestamp with time zone",
-            Kind::Float8 => "double precision",
-            Kind::Time => "time",
-            Kind::Timetz => "time with time zone",
-            Kind::Uuid => "uuid",
-            Kind::Interval => "interval",
-            Kind::Macaddr => "macaddr",
-            Kind::Macaddr8 => "macaddr8",
-            Kind::Point => "point",
-            Kind::Box => "box",
-            Kind::Lseg => "lseg",
-            Kind::Line => "line",
-            Kind::Tid => "tid",
-            Kind::Record => "record",
-            Kind::Name => "name",
-            Kind::Text => "text",
-            Kind::Bytea | Kind::Told(_) => "bytea",
+            GuessedType::Bool => "boolean",
+            GuessedType::Char => "\"char\"",
+            GuessedType::Int2 => "smallint",
+            GuessedType::Int4 => "integer",
+            GuessedType::Date => "date",
+            GuessedType::Float4 => "real",
+            GuessedType::Int8 => "bigint",
+            GuessedType::Timestamptz => "timestamp with time zone",
+            GuessedType::Float8 => "double precision",
+            GuessedType::Time => "time",
+            GuessedType::Timetz => "time with time zone",
+            GuessedType::Uuid => "uuid",
+            GuessedType::Interval => "interval",
+            GuessedType::Macaddr => "macaddr",
+            GuessedType::Macaddr8 => "macaddr8",
+            GuessedType::Point => "point",
+            GuessedType::Box => "box",
+            GuessedType::Lseg => "lseg",
+            GuessedType::Line => "line",
+            GuessedType::Tid => "tid",
+            GuessedType::Record => "record",
+            GuessedType::Name => "name",
+            GuessedType::Text => "text",
+            GuessedType::Bytea | GuessedType::Tested(_) => "bytea",
         }
     }
 
     fn prior(self) -> f64 {
         match self {
-            Kind::Text | Kind::Int4 | Kind::Int8 | Kind::Timestamptz => 0.5,
-            Kind::Bool => 0.2,
-            Kind::Macaddr8 | Kind::Lseg | Kind::Line | Kind::Tid | Kind::Record => -0.5,
-            Kind::Interval | Kind::Name | Kind::Char | Kind::Float4 => -1.0,
+            GuessedType::Text
+            | GuessedType::Int4
+            | GuessedType::Int8
+            | GuessedType::Timestamptz => 0.5,
+            GuessedType::Bool => 0.2,
+            GuessedType::Macaddr8
+            | GuessedType::Lseg
+            | GuessedType::Line
+            | GuessedType::Tid
+            | GuessedType::Record => -0.5,
+            GuessedType::Interval | GuessedType::Name | GuessedType::Char | GuessedType::Float4 => {
+                -1.0
+            }
             _ => 0.0,
         }
     }
@@ -309,55 +323,61 @@ impl Kind {
     /// Length and alignment of a fixed type.
     fn fixed(self) -> Option<(usize, usize)> {
         Some(match self {
-            Kind::Bool | Kind::Char => (1, 1),
-            Kind::Int2 => (2, 2),
-            Kind::Int4 | Kind::Date | Kind::Float4 => (4, 4),
-            Kind::Int8 | Kind::Timestamptz | Kind::Float8 | Kind::Time => (8, 8),
-            Kind::Timetz => (12, 8),
-            Kind::Uuid => (16, 1),
-            Kind::Interval | Kind::Point => (16, 8),
-            Kind::Macaddr => (6, 4),
-            Kind::Macaddr8 => (8, 4),
-            Kind::Box | Kind::Lseg => (32, 8),
-            Kind::Line => (24, 8),
-            Kind::Tid => (6, 2),
-            Kind::Name => (64, 1),
-            Kind::Text | Kind::Bytea | Kind::Record | Kind::Told(_) => return None,
+            GuessedType::Bool | GuessedType::Char => (1, 1),
+            GuessedType::Int2 => (2, 2),
+            GuessedType::Int4 | GuessedType::Date | GuessedType::Float4 => (4, 4),
+            GuessedType::Int8
+            | GuessedType::Timestamptz
+            | GuessedType::Float8
+            | GuessedType::Time => (8, 8),
+            GuessedType::Timetz => (12, 8),
+            GuessedType::Uuid => (16, 1),
+            GuessedType::Interval | GuessedType::Point => (16, 8),
+            GuessedType::Macaddr => (6, 4),
+            GuessedType::Macaddr8 => (8, 4),
+            GuessedType::Box | GuessedType::Lseg => (32, 8),
+            GuessedType::Line => (24, 8),
+            GuessedType::Tid => (6, 2),
+            GuessedType::Name => (64, 1),
+            GuessedType::Text
+            | GuessedType::Bytea
+            | GuessedType::Record
+            | GuessedType::Tested(_) => return None,
         })
     }
 
     #[expect(clippy::indexing_slicing, reason = "at most two, of three")]
     fn fixed_plausible(self, bytes: &[u8]) -> Option<f64> {
         Some(match self {
-            Kind::Bool => [2.0, 2.0, IMPOSSIBLE][usize::from((*bytes.first()?).min(2))],
-            Kind::Char => {
+            GuessedType::Bool => [2.0, 2.0, IMPOSSIBLE][usize::from((*bytes.first()?).min(2))],
+            GuessedType::Char => {
                 if bytes.first()?.is_ascii_alphanumeric() {
                     0.6
                 } else {
                     -5.0
                 }
             }
-            Kind::Int2 => size_of_number(
+            GuessedType::Int2 => size_of_number(
                 i64::from(i16::from_le_bytes(*bytes.first_chunk()?)),
                 [0.8, 0.2, -1.0],
             ),
-            Kind::Int4 => size_of_number(
+            GuessedType::Int4 => size_of_number(
                 i64::from(i32::from_le_bytes(*bytes.first_chunk()?)),
                 [1.4, 0.5, -1.0],
             ),
-            Kind::Date => {
+            GuessedType::Date => {
                 if DAYS.contains(&i32::from_le_bytes(*bytes.first_chunk()?)) {
                     1.8
                 } else {
                     -1.5
                 }
             }
-            Kind::Float4 => {
+            GuessedType::Float4 => {
                 let number = f32::from_le_bytes(*bytes.first_chunk()?);
                 size_of_float(f64::from(number), 1.2)
             }
-            Kind::Int8 => size_of_number(word(bytes)?, [2.4, 1.2, -1.0]),
-            Kind::Timestamptz => {
+            GuessedType::Int8 => size_of_number(word(bytes)?, [2.4, 1.2, -1.0]),
+            GuessedType::Timestamptz => {
                 let moment = word(bytes)?;
                 if MOMENTS.contains(&moment) && moment.unsigned_abs() > 10_000_000_000_000 {
                     2.8
@@ -365,9 +385,9 @@ impl Kind {
                     -2.0
                 }
             }
-            Kind::Float8 => size_of_float(float(bytes, 0)?, 2.4),
-            Kind::Time => time_of_day(word(bytes)?),
-            Kind::Timetz => {
+            GuessedType::Float8 => size_of_float(float(bytes, 0)?, 2.4),
+            GuessedType::Time => time_of_day(word(bytes)?),
+            GuessedType::Timetz => {
                 let zone = i32::from_le_bytes(*bytes.get(8..)?.first_chunk()?);
                 let is_zone = zone.unsigned_abs() < ZONE_MAX && zone % 60 == 0;
                 if (0..=DAY).contains(&word(bytes)?) && is_zone {
@@ -376,11 +396,11 @@ impl Kind {
                     IMPOSSIBLE
                 }
             }
-            Kind::Uuid => match (bytes.get(6)? >> 4, bytes.get(8)? >> 6) {
+            GuessedType::Uuid => match (bytes.get(6)? >> 4, bytes.get(8)? >> 6) {
                 (1..=8, 2) => 4.0,
                 _ => -0.5,
             },
-            Kind::Interval => {
+            GuessedType::Interval => {
                 let micros = word(bytes)?.unsigned_abs();
                 let days = i32::from_le_bytes(*bytes.get(8..)?.first_chunk()?).unsigned_abs();
                 let months = i32::from_le_bytes(*bytes.get(12..)?.first_chunk()?).unsigned_abs();
@@ -390,14 +410,16 @@ impl Kind {
                     IMPOSSIBLE
                 }
             }
-            Kind::Macaddr => address(bytes, 1.8),
-            Kind::Macaddr8 => match bytes.get(3..5)? {
+            GuessedType::Macaddr => address(bytes, 1.8),
+            GuessedType::Macaddr8 => match bytes.get(3..5)? {
                 // So are addresses of six bytes made ones of eight.
                 [0xFF, 0xFE] => 3.4,
                 _ => address(bytes, 0.4),
             },
-            Kind::Point | Kind::Box | Kind::Lseg | Kind::Line => shape(self, bytes)?,
-            Kind::Tid => {
+            GuessedType::Point | GuessedType::Box | GuessedType::Lseg | GuessedType::Line => {
+                shape(self, bytes)?
+            }
+            GuessedType::Tid => {
                 let block = u32::from(u16::from_le_bytes(*bytes.first_chunk()?)) << 16
                     | u32::from(u16::from_le_bytes(*bytes.get(2..)?.first_chunk()?));
                 let item = u16::from_le_bytes(*bytes.get(4..)?.first_chunk()?);
@@ -419,7 +441,7 @@ impl Kind {
 }
 
 /// A range, a multirange or an array: their values name a type.
-fn marked(oid: Oid) -> Option<Told> {
+fn marked(oid: Oid) -> Option<TypeTester> {
     let ty = builtin(oid)?;
     let (type_name, mark) = match &ty.kind {
         // The elements' type stands behind the number of dimensions and the place of the data.
@@ -427,7 +449,7 @@ fn marked(oid: Oid) -> Option<Told> {
         TypeKind::Range(_) | TypeKind::Multirange(_) => (ty.name.clone(), (0, oid)),
         _ => return None,
     };
-    Some(Told {
+    Some(TypeTester {
         type_name,
         prior: 0.0,
         mark: Some(mark),
@@ -539,7 +561,7 @@ fn record_plausible(payload: &[u8]) -> f64 {
 }
 
 /// Points, boxes and what else is made of them.
-fn shape(kind: Kind, bytes: &[u8]) -> Option<f64> {
+fn shape(kind: GuessedType, bytes: &[u8]) -> Option<f64> {
     let count = bytes.len() / 8;
     let mut sum = 0.0;
     for number in 0..count {
@@ -550,13 +572,13 @@ fn shape(kind: Kind, bytes: &[u8]) -> Option<f64> {
     }
     Some(match kind {
         // The upper right corner stands first.
-        Kind::Box => {
+        GuessedType::Box => {
             let is_upper =
                 float(bytes, 0)? >= float(bytes, 2)? && float(bytes, 1)? >= float(bytes, 3)?;
             if is_upper { sum + 0.6 } else { IMPOSSIBLE }
         }
         // Of what is made of numbers points are the commonest.
-        Kind::Point => sum + 0.6,
+        GuessedType::Point => sum + 0.6,
         _ => sum,
     })
 }
@@ -720,14 +742,14 @@ mod tests {
             let name = kinds.type_name(*kind);
             let table = columns_in(&format!("c {name}")).unwrap_or_else(|why| panic!("{why}"));
             let given = &table.columns[0].ty;
-            match (kinds.told(*kind), kind.fixed()) {
-                (Some(told), _) => assert_eq!(*given, told.ty, "{name}"),
+            match (kinds.tester(*kind), kind.fixed()) {
+                (Some(tester), _) => assert_eq!(*given, tester.ty, "{name}"),
                 (None, Some((len, align))) => {
                     let found = (usize::try_from(given.len), usize::from(given.align));
                     assert_eq!(found, (Ok(len), align), "{name}");
                 }
                 (None, None) => {
-                    let align = if *kind == Kind::Record { 8 } else { 4 };
+                    let align = if *kind == GuessedType::Record { 8 } else { 4 };
                     assert_eq!((given.len, given.align), (-1, align), "{name}");
                 }
             }

@@ -13,7 +13,7 @@ mod search;
 
 use pgclinic_format::HeapTuple;
 
-use kinds::{Kind, Kinds};
+use kinds::{GuessedType, Kinds};
 use search::Way;
 
 /// Rows that are looked at; more tell hardly more.
@@ -74,7 +74,7 @@ fn weights(ways: &[Way]) -> Vec<f64> {
     raw.into_iter().map(|weight| weight / sum).collect()
 }
 
-fn agreeing(ways: &[Way], weights: &[f64], at: usize, kind: Kind) -> f64 {
+fn agreeing(ways: &[Way], weights: &[f64], at: usize, kind: GuessedType) -> f64 {
     let same = ways.iter().zip(weights);
     same.filter(|(way, _)| way.kinds.get(at) == Some(&kind))
         .map(|(_, weight)| weight)

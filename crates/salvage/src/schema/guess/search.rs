@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use pgclinic_format::HeapTuple;
 
-use super::kinds::{Kind, Kinds};
+use super::kinds::{GuessedType, Kinds};
 
 /// Different ends that are kept, and beginnings for each.
 const ENDS_KEPT: usize = 60;
@@ -19,7 +19,7 @@ const HOPELESS: f64 = -6.0;
 /// Kinds of all columns up to some number.
 #[derive(Clone, Debug)]
 pub(super) struct Way {
-    pub(super) kinds: Vec<Kind>,
+    pub(super) kinds: Vec<GuessedType>,
     /// Higher is likelier.
     pub(super) score: f64,
 }
@@ -79,7 +79,7 @@ fn kept(mut open: BTreeMap<Ends, Vec<Way>>) -> BTreeMap<Ends, Vec<Way>> {
 }
 
 impl Way {
-    fn with(&self, kind: Kind, score: f64) -> Way {
+    fn with(&self, kind: GuessedType, score: f64) -> Way {
         let mut kinds = self.kinds.clone();
         kinds.push(kind);
         Way {
@@ -94,7 +94,7 @@ impl Way {
 fn step(
     rows: &[HeapTuple<'_>],
     ends: &[Option<usize>],
-    kind: Kind,
+    kind: GuessedType,
     kinds: &mut Kinds,
     column: usize,
     columns: usize,
@@ -121,7 +121,7 @@ fn step(
         }
     }
     // Of a column that is null everywhere nothing can be told: it stands for one kind.
-    if values == 0 && kind != Kind::Text {
+    if values == 0 && kind != GuessedType::Text {
         return None;
     }
     // A column counts the same however many of its values are null, or nearly.

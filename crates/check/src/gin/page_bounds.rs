@@ -74,7 +74,7 @@ pub(super) struct Downlink {
 
 /// A page, read once.
 #[derive(Clone, Debug)]
-pub(super) struct Face {
+pub(super) struct PageBounds {
     pub(super) kind: PageKind,
     pub(super) right: Option<BlockNo>,
     /// The page above may not name the right neighbour yet.
@@ -92,10 +92,14 @@ pub(super) struct Face {
     pub(super) disorder: Option<u16>,
 }
 
-impl Face {
-    pub(super) fn of(page: Page<'_>, block: BlockNo, keys: Option<&KeyOrders<'_>>) -> Option<Face> {
+impl PageBounds {
+    pub(super) fn of(
+        page: Page<'_>,
+        block: BlockNo,
+        keys: Option<&KeyOrders<'_>>,
+    ) -> Option<PageBounds> {
         let opaque = Opaque::of(page)?;
-        let mut face = Face {
+        let mut bounds = PageBounds {
             kind: opaque.kind()?,
             right: opaque.right(),
             split: opaque.has(GIN_INCOMPLETE_SPLIT),
@@ -106,13 +110,13 @@ impl Face {
             trees: Vec::new(),
             disorder: None,
         };
-        match face.kind {
-            PageKind::EntryLeaf | PageKind::EntryInner => face.look_at_entries(page, block, keys),
-            PageKind::PostingInner => face.look_at_items(page, block),
-            PageKind::PostingLeaf => face.look_at_rows(page),
+        match bounds.kind {
+            PageKind::EntryLeaf | PageKind::EntryInner => bounds.look_at_entries(page, block, keys),
+            PageKind::PostingInner => bounds.look_at_items(page, block),
+            PageKind::PostingLeaf => bounds.look_at_rows(page),
             _ => {}
         }
-        Some(face)
+        Some(bounds)
     }
 
     fn look_at_entries(&mut self, page: Page<'_>, block: BlockNo, keys: Option<&KeyOrders<'_>>) {

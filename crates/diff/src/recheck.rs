@@ -14,9 +14,9 @@ use pgclinic_scan::live::{
     FreshView, LiveServer, Look, Ruling, SecondLook, SuspectOf, ViewPosition, look_again,
 };
 
-use crate::judge::{Judge, Side, sides};
+use crate::page_comparison::{PageComparison, Side, sides};
 use crate::pairs::{Names, Pair};
-use crate::pass::{judge_of, unreadable};
+use crate::pass::{comparison_of, unreadable};
 use crate::position::Position;
 
 /// Blocks to look at again.
@@ -35,7 +35,7 @@ impl Suspect {
 }
 
 /// The blocks of one database to look at again.
-pub(crate) struct Again<'a> {
+pub(crate) struct Recheck<'a> {
     pub(crate) sides: (Side<'a>, Side<'a>),
     pub(crate) pairs: &'a [Pair],
     pub(crate) names: &'a Names,
@@ -61,7 +61,7 @@ impl Versions {
     }
 }
 
-impl Again<'_> {
+impl Recheck<'_> {
     /// Hands what counts, and what the newer WAL explains, to `keep`, with the number of the pair
     /// and of the blocks.
     pub(crate) fn look(
@@ -97,7 +97,7 @@ impl Again<'_> {
 
 /// The same, with newer views of copies whose server runs.
 struct BlocksAgain<'a, 'k> {
-    again: &'a Again<'a>,
+    again: &'a Recheck<'a>,
     newer: (Option<FreshView<'static>>, Option<FreshView<'static>>),
     keep: &'k mut dyn FnMut(usize, DiffBlock, u64),
 }
@@ -164,13 +164,18 @@ impl BlocksAgain<'_, '_> {
             .print
             .map_or([false; 2], |[a, b]| [a == now[0], b == now[1]]);
         let sides = (held(sides.0, is_same_a), held(sides.1, is_same_b));
-        let judge = judge_of(sides, again.names, pair);
-        let found = judged(&judge, pair, versions, place.block)?;
+        let comparison = comparison_of(sides, again.names, pair);
+        let found = compared(&comparison, pair, versions, place.block)?;
         Some((found, Some(now)))
     }
 }
 
-fn judged(judge: &Judge<'_>, pair: &Pair, versions: Versions, block: BlockNo) -> Option<DiffBlock> {
+fn compared(
+    comparison: &PageComparison<'_>,
+    pair: &Pair,
+    versions: Versions,
+    block: BlockNo,
+) -> Option<DiffBlock> {
     let was_alone = pair.a.is_none() || pair.b.is_none();
     match (versions.a, versions.b) {
         (Some(a), Some(b)) if a == b && !was_alone => None,
@@ -182,9 +187,9 @@ fn judged(judge: &Judge<'_>, pair: &Pair, versions: Versions, block: BlockNo) ->
             lsn_b: None,
             why: "the copy without the file has got it since".into(),
         }),
-        (Some(a), Some(b)) => Some(judge.differing(&a, &b, block)),
-        (Some(there), None) => Some(judge.missing(&there, Copy::B, block)),
-        (None, Some(there)) => Some(judge.missing(&there, Copy::A, block)),
+        (Some(a), Some(b)) => Some(comparison.differing(&a, &b, block)),
+        (Some(there), None) => Some(comparison.missing(&there, Copy::B, block)),
+        (None, Some(there)) => Some(comparison.missing(&there, Copy::A, block)),
         (None, None) => None,
     }
 }

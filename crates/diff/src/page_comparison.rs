@@ -58,7 +58,7 @@ pub(crate) fn sides<'a>(a: &'a Cluster, b: &'a Cluster) -> (Side<'a>, Side<'a>) 
 
 /// Both, and the fork that is compared.
 #[derive(Clone, Copy)]
-pub(crate) struct Judge<'a> {
+pub(crate) struct PageComparison<'a> {
     pub(crate) a: Side<'a>,
     pub(crate) b: Side<'a>,
     pub(crate) file: FileNumber,
@@ -73,7 +73,7 @@ struct Version {
     fault: Option<String>,
 }
 
-impl Judge<'_> {
+impl PageComparison<'_> {
     /// Both copies have the block, and it differs.
     pub(crate) fn differing(&self, a: &[u8], b: &[u8], block: BlockNo) -> DiffBlock {
         let (own_a, own_b) = (self.a.version(a, block), self.b.version(b, block));

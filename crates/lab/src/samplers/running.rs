@@ -8,11 +8,11 @@ use pgclinic_servers::Session;
 use rustix::time::{ClockId, clock_gettime};
 
 use super::proc_files;
-use super::{Place, Sampled, Sampler, SamplerCost, Sampling};
+use super::{Sampled, Sampler, SamplerCost, Sampling, WatchedServer};
 
 /// Samplers at work. Dropping it stops them too, and forgets what they saw.
 #[derive(Debug)]
-pub struct Beside {
+pub struct RunningSamplers {
     stop: Sender<()>,
     thread: Option<JoinHandle<Sampled>>,
 }
@@ -25,10 +25,14 @@ struct Post {
     cost: SamplerCost,
 }
 
-impl Beside {
+impl RunningSamplers {
     /// Begins to watch with these samplers over `session`, which must belong to a superuser. All
     /// read once now.
-    pub fn start(samplers: &[&'static dyn Sampler], place: &Place, session: Session) -> Self {
+    pub fn start(
+        samplers: &[&'static dyn Sampler],
+        place: &WatchedServer,
+        session: Session,
+    ) -> Self {
         let (stop, stopped) = channel();
         let (samplers, place) = (samplers.to_vec(), place.clone());
         let (ready, all_read) = channel();
@@ -57,7 +61,7 @@ impl Beside {
     }
 }
 
-impl Drop for Beside {
+impl Drop for RunningSamplers {
     fn drop(&mut self) {
         let _ = self.stop.send(());
         if let Some(thread) = self.thread.take() {
@@ -75,7 +79,11 @@ struct Watch {
 }
 
 impl Watch {
-    fn open(samplers: &[&'static dyn Sampler], place: &Place, mut session: Session) -> Self {
+    fn open(
+        samplers: &[&'static dyn Sampler],
+        place: &WatchedServer,
+        mut session: Session,
+    ) -> Self {
         let backend = session.query_value("SELECT pg_backend_pid()");
         let backend = backend.ok().flatten().and_then(|pid| pid.parse().ok());
         let begin = Instant::now();

@@ -31,14 +31,14 @@ const QUESTIONS_MAX: u32 = 500;
 type Suspect = pgclinic_scan::live::Suspect<Spot, blake3::Hash, BTreeSet<String>>;
 
 /// What a run may still search and ask for.
-pub(super) struct Again {
+pub(super) struct Recheck {
     causes_left: u32,
     questions_left: u32,
 }
 
 /// The newer look.
 #[derive(Clone, Copy)]
-pub(super) struct Newer<'a> {
+pub(super) struct NewerView<'a> {
     pub(super) view: &'a Cluster,
     /// The same with catalogs as WAL tells them.
     pub(super) names: &'a Cluster,
@@ -53,9 +53,9 @@ struct Wrong {
     findings: Vec<Finding>,
 }
 
-impl Again {
+impl Recheck {
     pub(super) fn new() -> Self {
-        Again {
+        Recheck {
             causes_left: CAUSES_MAX,
             questions_left: QUESTIONS_MAX,
         }
@@ -65,7 +65,7 @@ impl Again {
     pub(super) fn look(
         &mut self,
         suspects: Vec<Suspect>,
-        newer: Newer<'_>,
+        newer: NewerView<'_>,
         options: &CheckOptions,
         books: &mut RunLedger,
     ) -> Vec<Suspect> {
@@ -93,7 +93,7 @@ impl Again {
     /// The suspects of one database. Those whose file is gone are forgotten with it.
     fn database(
         &mut self,
-        newer: Newer<'_>,
+        newer: NewerView<'_>,
         cx: &DatabaseContext<'_>,
         suspects: &mut BTreeMap<(Oid, Oid, Fork), Vec<Suspect>>,
         options: &CheckOptions,
@@ -118,7 +118,7 @@ impl Again {
     /// The suspect, where it is open still.
     fn page(
         &mut self,
-        newer: Newer<'_>,
+        newer: NewerView<'_>,
         (number, job): (usize, &ForkCx<'_>),
         suspect: Suspect,
         options: &CheckOptions,
