@@ -220,9 +220,9 @@ impl Values<'_, '_> {
         let chunk_bytes = self.relation.fork.build.toast_chunk;
         match fault_of(&self.runs, toast, chunk_bytes) {
             Some(fault) => ValueState::Faulty(fault),
-            None if toast.is_compressed() => {
-                self.unpack(toast).map_or(ValueState::Sound, ValueState::Corrupt)
-            }
+            None if toast.is_compressed() => self
+                .unpack(toast)
+                .map_or(ValueState::Sound, ValueState::Corrupt),
             None => ValueState::Sound,
         }
     }

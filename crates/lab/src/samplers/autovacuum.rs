@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use pgclinic_servers::Session;
 
-use super::{WatchedServer, Sampled, Sampler, Sampling, ReadingError, text};
+use super::{ReadingError, Sampled, Sampler, Sampling, WatchedServer, text};
 
 const SQL: &str =
     "SELECT pid || ' ' || query FROM pg_stat_activity WHERE backend_type = 'autovacuum worker'";

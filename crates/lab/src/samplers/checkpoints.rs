@@ -9,7 +9,7 @@ use std::time::Duration;
 use pgclinic_servers::Session;
 
 use super::counters::Counters;
-use super::{WatchedServer, Sampled, Sampler, Sampling, ReadingError, number, text};
+use super::{ReadingError, Sampled, Sampler, Sampling, WatchedServer, number, text};
 
 const BEFORE_17: &str = "SELECT checkpoints_timed, checkpoints_req, buffers_checkpoint, checkpoint_lsn \
     FROM pg_stat_bgwriter, pg_control_checkpoint()";

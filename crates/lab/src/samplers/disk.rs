@@ -9,7 +9,7 @@ use pgclinic_servers::Session;
 
 use super::counters::Counters;
 use super::wal::rate;
-use super::{WatchedServer, Sampled, Sampler, Sampling, ReadingError};
+use super::{ReadingError, Sampled, Sampler, Sampling, WatchedServer};
 
 /// Bytes of a sector in the kernel's counters, whatever the disk has.
 const SECTOR_BYTES: f64 = 512.0;
@@ -73,8 +73,8 @@ impl Sampling for Readings {
     fn sample(&mut self, at: f64, _session: &mut Session) -> Result<(), ReadingError> {
         let text = std::fs::read_to_string("/proc/diskstats")?;
         let counters = counters_of(&text, self.device);
-        let counters =
-            counters.ok_or_else(|| ReadingError("the disk is gone from /proc/diskstats".to_owned()))?;
+        let counters = counters
+            .ok_or_else(|| ReadingError("the disk is gone from /proc/diskstats".to_owned()))?;
         for (name, value) in counters {
             self.counters.read(name, value);
         }

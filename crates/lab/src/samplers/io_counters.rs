@@ -6,7 +6,7 @@ use std::time::Duration;
 use pgclinic_servers::Session;
 
 use super::counters::Counters;
-use super::{WatchedServer, Sampled, Sampler, Sampling, ReadingError, number, text};
+use super::{ReadingError, Sampled, Sampler, Sampling, WatchedServer, number, text};
 
 const COLUMNS: [&str; 6] = [
     "reads",

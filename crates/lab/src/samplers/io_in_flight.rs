@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use pgclinic_servers::Session;
 
-use super::{WatchedServer, Sampled, Sampler, Sampling, ReadingError, number, text};
+use super::{ReadingError, Sampled, Sampler, Sampling, WatchedServer, number, text};
 
 /// Requests live for microseconds to milliseconds: one look says little, so each sample is a burst
 /// of looks.

@@ -9,7 +9,7 @@ use std::time::Duration;
 use pgclinic_servers::Session;
 
 use super::proc_files::kilobytes;
-use super::{WatchedServer, Sampled, Sampler, Sampling, ReadingError, text};
+use super::{ReadingError, Sampled, Sampler, Sampling, WatchedServer, text};
 
 /// Backends whose memory is read; the kernel walks all page tables of each.
 const BACKENDS_MAX: usize = 8;

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use pgclinic_servers::Session;
 
-use super::{WatchedServer, Sampled, Sampler, Sampling, ReadingError};
+use super::{ReadingError, Sampled, Sampler, Sampling, WatchedServer};
 
 /// A run with more steal than this is flagged.
 const STEAL_PERCENT: f64 = 5.0;
@@ -55,7 +55,8 @@ impl Sampler for Processor {
 impl Sampling for Readings {
     fn sample(&mut self, at: f64, _session: &mut Session) -> Result<(), ReadingError> {
         let text = std::fs::read_to_string("/proc/stat")?;
-        let now = fields(&text).ok_or_else(|| ReadingError("/proc/stat has no line cpu".to_owned()))?;
+        let now =
+            fields(&text).ok_or_else(|| ReadingError("/proc/stat has no line cpu".to_owned()))?;
         let before = self.last.replace(now);
         if let Some(shares) = before.and_then(|before| shares(before, now)) {
             self.busy.push([at, 100.0 - shares[3] - shares[4]]);

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use pgclinic_servers::Session;
 
-use super::{WatchedServer, Sampled, Sampler, Sampling, ReadingError, number, text};
+use super::{ReadingError, Sampled, Sampler, Sampling, WatchedServer, number, text};
 
 const SQL: &str = "SELECT coalesce(wait_event_type || ':' || wait_event, 'running'), count(*) \
     FROM pg_stat_activity WHERE state = 'active' AND pid <> pg_backend_pid() \

@@ -5,7 +5,7 @@ use std::time::Duration;
 use pgclinic_servers::Session;
 
 use super::counters::Counters;
-use super::{WatchedServer, Sampled, Sampler, Sampling, ReadingError, number};
+use super::{ReadingError, Sampled, Sampler, Sampling, WatchedServer, number};
 
 const POSITION: &str = "SELECT pg_current_wal_insert_lsn() - '0/0'";
 const COUNTED: &str = "SELECT pg_current_wal_insert_lsn() - '0/0', wal_records, wal_fpi, wal_buffers_full FROM pg_stat_wal";

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 use pgclinic_lab::analysis::{About, Judge};
-use pgclinic_lab::load::{Driver, ConnectionTarget};
+use pgclinic_lab::load::{ConnectionTarget, Driver};
 use pgclinic_lab::table_profile::look;
 use pgclinic_lab::{
     GivenServer, Plan, PlanOptions, PreparedFolder, RunFolder, Scale, SiteOptions, UserInput,
@@ -101,7 +101,11 @@ pub(super) struct PlanArgs {
 
 impl PlanArgs {
     /// The experiment of this name with what the user brings, and its plan.
-    pub(super) fn plan(&self, name: &str, world: &Env<'_>) -> Result<(FoundExperiment, Plan), Failure> {
+    pub(super) fn plan(
+        &self,
+        name: &str,
+        world: &Env<'_>,
+    ) -> Result<(FoundExperiment, Plan), Failure> {
         let yours = self.yours(world)?;
         let known = find(name)?.with(&yours)?;
         let plan = Plan::make(known.experiment(), known.text(), &self.options(yours))?;

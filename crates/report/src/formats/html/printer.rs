@@ -6,7 +6,8 @@ use super::escape::Esc;
 use super::{dump, markdown, picture, spans, table};
 use crate::RuleText;
 use crate::view::{
-    Block, Entries, Fold, Frame, List, Medium, FoldState, Part, Steps, Tone, Verdict, ParagraphStyle, Words,
+    Block, Entries, Fold, FoldState, Frame, List, Medium, ParagraphStyle, Part, Steps, Tone,
+    Verdict, Words,
 };
 
 /// Headings are smaller from here on.
@@ -109,7 +110,11 @@ fn part(own: &Part, depth: usize, out: &mut dyn io::Write) -> io::Result<()> {
             blocks(&own.blocks, depth + 1, out)
         }
         Frame::Fold(fold, opened) => {
-            let open = if opened == FoldState::Yes { " open" } else { "" };
+            let open = if opened == FoldState::Yes {
+                " open"
+            } else {
+                ""
+            };
             write!(
                 out,
                 "<details{}{id}{open}><summary>{title}",

@@ -6,7 +6,7 @@ use super::sheet::{Ink, Sheet};
 use super::{dump, table};
 use crate::RuleText;
 use crate::view::{
-    Block, Fold, Frame, Line, List, Look, Medium, Part, Steps, Tone, Verdict, ParagraphStyle, Words,
+    Block, Fold, Frame, Line, List, Look, Medium, ParagraphStyle, Part, Steps, Tone, Verdict, Words,
 };
 use crate::words::{self, clean};
 
