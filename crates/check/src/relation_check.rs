@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use pgclinic_cluster::wal::ReplayEffect;
+use pgclinic_cluster::wal::{Replay, ReplayEffect};
 use pgclinic_cluster::{Catalog, Cluster, Comparison, fork_place};
 use pgclinic_format::index_page::AccessMethod;
 use pgclinic_format::{BlockNo, Oid};
@@ -160,7 +160,8 @@ impl<'a> RelationCx<'a> {
             replay.is_some_and(|replay| {
                 let fate = replay.fate(file, table.fork(), block);
                 let is_read = matches!(fate, ReplayEffect::Read | ReplayEffect::Unknown);
-                !replay.creates(file) && (is_read || replay.had_content(file, table.fork(), block))
+                let had_content = is_read || replay.had_content(file, table.fork(), block);
+                had_content && !replay.creates(file) && !may_be_cut_off(replay, table, block)
             })
         };
         self.is_lasting(table, block) || (self.believes == Believes::AllPages && is_read())
@@ -193,6 +194,18 @@ impl<'a> RelationCx<'a> {
     /// Somebody wants the run to stop.
     pub fn is_interrupted(&self) -> bool {
         self.progress.is_interrupted()
+    }
+}
+
+/// VACUUM may have cut the block off since the last checkpoint while entries that lead there still
+/// lie on disk. Where records show that the table grew over it again its file must reach so far, but
+/// the page may be one of zeros.
+fn may_be_cut_off(replay: &Replay, table: &ForkCx<'_>, block: BlockNo) -> bool {
+    let file = table.file_number();
+    if u64::from(block) < table.blocks {
+        replay.once_cut_off(file, block)
+    } else {
+        replay.cuts_off(file, block)
     }
 }
 

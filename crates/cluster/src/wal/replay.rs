@@ -189,6 +189,17 @@ impl Replay {
         self.touched.had_content(file, fork, block)
     }
 
+    /// A truncation cut the block of the main fork off, and no record since shows that the file grew
+    /// over it again.
+    pub fn cuts_off(&self, file: FileNumber, block: BlockNo) -> bool {
+        self.touched.cuts_off(file, block)
+    }
+
+    /// A truncation cut the block of the main fork off, whether or not the file grew over it again.
+    pub fn once_cut_off(&self, file: FileNumber, block: BlockNo) -> bool {
+        self.touched.once_cut_off(file, block)
+    }
+
     /// Recovery changes the main fork of the file, or may: the file as it lies there is not the one
     /// that recovery leaves.
     pub fn touches(&self, file: FileNumber) -> bool {
@@ -269,7 +280,11 @@ impl Replay {
             }
             Event::Running { next } => self.raise_to(next),
             Event::Created(of) => self.touched.create(of.file),
-            Event::Truncated { file, blocks } => self.touched.truncate(file, blocks),
+            Event::Truncated {
+                file,
+                blocks: Some(blocks),
+            } => self.touched.truncate(file, blocks),
+            Event::Truncated { file, blocks: None } => self.touched.truncate_maps(file),
             Event::DatabaseCreated { database, .. } | Event::DatabaseDropped { database } => {
                 self.touched.database(database);
             }

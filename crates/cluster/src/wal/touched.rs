@@ -41,6 +41,15 @@ pub enum ReplayEffect {
     Unknown,
 }
 
+/// What truncations left of a main fork.
+#[derive(Clone, Copy, Debug)]
+struct Truncation {
+    /// The fewest blocks that it ever had.
+    least: u32,
+    /// The end of what records spoke of since the last one: so far the file reaches at least.
+    regrown: u32,
+}
+
 /// Blocks and files that records speak of.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Touched {
@@ -51,7 +60,8 @@ pub(crate) struct Touched {
     overflowed: bool,
     pub(crate) created: BTreeSet<FileNumber>,
     dropped: BTreeSet<FileNumber>,
-    truncated: BTreeMap<FileNumber, u32>,
+    truncated: BTreeMap<FileNumber, Truncation>,
+    without_maps: BTreeSet<FileNumber>,
     pub(crate) databases: BTreeSet<Oid>,
     tablespaces: BTreeSet<Oid>,
 }
@@ -66,10 +76,16 @@ impl Touched {
         record: FirstRecord,
     ) {
         let own = ForkOf { file, fork };
-        if self.overflowed || self.last == Some((own, block)) {
+        if self.last == Some((own, block)) {
             return;
         }
         self.last = Some((own, block));
+        if fork == Fork::Main && !self.truncated.is_empty() {
+            self.regrow(file, block);
+        }
+        if self.overflowed {
+            return;
+        }
         let groups = self.forks.entry(own).or_default();
         let before = groups.len();
         let group = groups.entry(block / 32).or_default();
@@ -125,10 +141,40 @@ impl Touched {
         self.bound_files();
     }
 
+    /// The main fork is cut, and its maps with it.
     pub(crate) fn truncate(&mut self, file: FileNumber, blocks: u32) {
-        let least = self.truncated.entry(file).or_insert(blocks);
-        *least = blocks.min(*least);
+        let untouched = Truncation {
+            least: blocks,
+            regrown: 0,
+        };
+        let own = self.truncated.entry(file).or_insert(untouched);
+        own.least = own.least.min(blocks);
+        own.regrown = own.regrown.min(blocks);
+        self.last = None;
+        self.truncate_maps(file);
+    }
+
+    pub(crate) fn truncate_maps(&mut self, file: FileNumber) {
+        self.without_maps.insert(file);
         self.bound_files();
+    }
+
+    fn regrow(&mut self, file: FileNumber, block: BlockNo) {
+        if let Some(own) = self.truncated.get_mut(&file) {
+            own.regrown = own.regrown.max(block.saturating_add(1));
+        }
+    }
+
+    /// The block was cut off, and no record since shows that the file reaches over it again.
+    pub(crate) fn cuts_off(&self, file: FileNumber, block: BlockNo) -> bool {
+        let own = self.truncated.get(&file);
+        own.is_some_and(|own| block >= own.least.max(own.regrown))
+    }
+
+    /// The block was cut off, whether or not the file grew over it again.
+    pub(crate) fn once_cut_off(&self, file: FileNumber, block: BlockNo) -> bool {
+        let own = self.truncated.get(&file);
+        own.is_some_and(|own| block >= own.least)
     }
 
     /// The database's folder is removed or made anew.
@@ -143,7 +189,7 @@ impl Touched {
     }
 
     fn bound_files(&mut self) {
-        let files = self.created.len() + self.dropped.len() + self.truncated.len();
+        let files = self.created.len() + self.dropped.len() + self.without_maps.len();
         let folders = self.databases.len() + self.tablespaces.len();
         if files + folders > FILES_MAX {
             self.overflow();
@@ -161,10 +207,8 @@ impl Touched {
         let gone = self.databases.contains(&file.database)
             || self.tablespaces.contains(&file.tablespace)
             || self.dropped.contains(&file)
-            || self
-                .truncated
-                .get(&file)
-                .is_some_and(|blocks| block >= *blocks || map);
+            || (map && self.without_maps.contains(&file))
+            || (!map && self.once_cut_off(file, block));
         match bits {
             IMAGE | INITIALISED => ReplayEffect::Rewritten,
             READ if map => ReplayEffect::Rewritten,
@@ -230,6 +274,33 @@ mod tests {
         assert_eq!(touched.fate(FILE, Fork::Main, 10), ReplayEffect::Removed);
         touched.database(5);
         assert_eq!(touched.fate(FILE, Fork::Main, 9), ReplayEffect::Removed);
+    }
+
+    #[test]
+    fn a_file_that_was_cut_reaches_as_far_as_later_records_tell() {
+        let mut touched = Touched::default();
+        touched.block(FILE, Fork::Main, 20, FirstRecord::Reads);
+        touched.truncate(FILE, 10);
+        let cut_off = |touched: &Touched| [9, 10, 12, 20].map(|at| touched.cuts_off(FILE, at));
+        assert_eq!(cut_off(&touched), [false, true, true, true]);
+        touched.block(FILE, Fork::Main, 12, FirstRecord::Initialises);
+        touched.block(FILE, Fork::Vm, 20, FirstRecord::Initialises);
+        assert_eq!(cut_off(&touched), [false, false, false, true]);
+        touched.truncate(FILE, 11);
+        assert_eq!(cut_off(&touched), [false, false, true, true]);
+        touched.block(FILE, Fork::Main, 12, FirstRecord::Initialises);
+        assert_eq!(cut_off(&touched), [false, false, false, true]);
+        let once = [9, 10, 12].map(|at| touched.once_cut_off(FILE, at));
+        assert_eq!(once, [false, true, true]);
+    }
+
+    #[test]
+    fn maps_are_cut_without_their_table() {
+        let mut touched = Touched::default();
+        touched.truncate_maps(FILE);
+        assert_eq!(touched.fate(FILE, Fork::Vm, 0), ReplayEffect::Removed);
+        assert_eq!(touched.fate(FILE, Fork::Main, 0), ReplayEffect::Kept);
+        assert!(touched.keeps_length(FILE) && !touched.cuts_off(FILE, 0));
     }
 
     #[test]

@@ -18,6 +18,8 @@ const TABLESPACE: u8 = 5;
 const MULTIXACT: u8 = 6;
 const RELMAP: u8 = 7;
 const STANDBY: u8 = 8;
+/// `SMGR_TRUNCATE_HEAP`; `pg_truncate_visibility_map` cuts the map alone.
+const TRUNCATES_MAIN_FORK: u32 = 1;
 
 /// A fork of a relation, by its files.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -98,8 +100,8 @@ pub enum Event<'a> {
     Truncated {
         /// The files.
         file: FileNumber,
-        /// Blocks that are left of the main fork.
-        blocks: u32,
+        /// Blocks that are left of the main fork; nothing where only its maps were cut.
+        blocks: Option<u32>,
     },
     /// A database got files that WAL does not hold: replay copies or makes its folder.
     DatabaseCreated {
@@ -180,10 +182,14 @@ fn storage(main: &[u8], operation: u8) -> Option<Event<'static>> {
             file: FileNumber::at(main, 0)?,
             fork: fork_of_number(u32_at(main, 12)?)?,
         }),
-        0x20 => Event::Truncated {
-            blocks: u32_at(main, 0)?,
-            file: FileNumber::at(main, 4)?,
-        },
+        0x20 => {
+            let is_of_main = u32_at(main, 16)? & TRUNCATES_MAIN_FORK != 0;
+            let blocks = u32_at(main, 0)?;
+            Event::Truncated {
+                blocks: is_of_main.then_some(blocks),
+                file: FileNumber::at(main, 4)?,
+            }
+        }
         _ => Event::Blocks,
     })
 }

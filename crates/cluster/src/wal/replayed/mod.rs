@@ -226,7 +226,10 @@ impl Replayer<'_> {
                 let file = self.changed.file(self.source, &path);
                 file.len = Some(file.len.unwrap_or(0));
             }
-            Event::Truncated { file, blocks } => self.truncate(file, blocks),
+            Event::Truncated {
+                file,
+                blocks: Some(blocks),
+            } => self.truncate(file, blocks),
             _ => {}
         }
     }
