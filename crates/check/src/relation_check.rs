@@ -198,8 +198,8 @@ impl<'a> RelationCx<'a> {
 }
 
 /// VACUUM may have cut the block off since the last checkpoint while entries that lead there still
-/// lie on disk. Where records show that the table grew over it again its file must reach so far, but
-/// the page may be one of zeros.
+/// lie on disk. Where records show that the table grew over it again its file must reach so far,
+/// but the page may be one of zeros.
 fn may_be_cut_off(replay: &Replay, table: &ForkCx<'_>, block: BlockNo) -> bool {
     let file = table.file_number();
     if u64::from(block) < table.blocks {

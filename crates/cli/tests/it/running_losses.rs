@@ -219,8 +219,8 @@ fn a_loss_that_memory_may_hide_is_open_until_a_checkpoint() {
     assert_eq!(rows.as_deref(), Some("10000"));
 }
 
-/// VACUUM gives blocks back at once, while the cleaned leaves of the index wait in memory: what lies
-/// on the disk still leads to the blocks.
+/// VACUUM gives blocks back at once, while the cleaned leaves of the index wait in memory: what
+/// lies on the disk still leads to the blocks.
 #[test]
 fn blocks_that_vacuum_gave_back_are_no_loss() {
     let (copy, server) = started(15, Checksums::On, &roomy());

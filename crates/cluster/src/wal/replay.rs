@@ -189,8 +189,8 @@ impl Replay {
         self.touched.had_content(file, fork, block)
     }
 
-    /// A truncation cut the block of the main fork off, and no record since shows that the file grew
-    /// over it again.
+    /// A truncation cut the block of the main fork off, and no record since shows that the file
+    /// grew over it again.
     pub fn cuts_off(&self, file: FileNumber, block: BlockNo) -> bool {
         self.touched.cuts_off(file, block)
     }
