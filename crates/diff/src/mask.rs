@@ -16,6 +16,8 @@ use pgclinic_format::{BlockNo, Fork, HeapTuple, LinePointer, LpFlags, Page, gist
 
 /// `BTP_HAS_GARBAGE`.
 const BTREE_GARBAGE: u16 = 0x0040;
+/// `BTP_SPLIT_END`: replay sets it in no page, the server in a page that was split during a VACUUM.
+const BTREE_SPLIT_END: u16 = 0x0020;
 /// `BRIN_EVACUATE_PAGE`.
 const BRIN_EVACUATE: u16 = 0x0001;
 /// `SpecTokenOffsetNumber`: `t_ctid` holds the token of an `INSERT … ON CONFLICT` that is not
@@ -93,7 +95,7 @@ fn mask_btree(page: Page<'_>, copy: &mut [u8]) {
     } else {
         mask_pointers(page, copy);
     }
-    mask_flags(page, copy, 12, BTREE_GARBAGE);
+    mask_flags(page, copy, 12, BTREE_GARBAGE | BTREE_SPLIT_END);
     // The cycle of the vacuum that split the page last.
     mask_flags(page, copy, 14, u16::MAX);
 }
@@ -199,6 +201,7 @@ fn mask_rows(page: Page<'_>, copy: &mut [u8], block: BlockNo) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use pgclinic_format::btree::{BTP_INCOMPLETE_SPLIT, BTP_LEAF};
     use pgclinic_format::build::put_u16;
 
     /// A page with one row of 32 bytes at the end.
@@ -272,6 +275,26 @@ mod tests {
         };
         assert!(alike(GIN_DELETED));
         assert!(!alike(0));
+    }
+
+    #[test]
+    fn marks_of_a_split_during_vacuum_are_not_replayed() {
+        let leaf = |cycle: u16, flags: u16| {
+            let mut bytes = vec![0; 8192];
+            put_u16(&mut bytes, 12, 24);
+            put_u16(&mut bytes, 14, 8176);
+            put_u16(&mut bytes, 16, 8176);
+            put_u16(&mut bytes, 18, 8192 | 4);
+            put_u16(&mut bytes, 8188, flags);
+            put_u16(&mut bytes, 8190, cycle);
+            bytes
+        };
+        let alike = |flags: u16| {
+            let (a, b) = (leaf(7, BTP_LEAF | flags), leaf(0, BTP_LEAF));
+            are_alike((&a, &b), Fork::Main, Some(AccessMethod::Btree), 5)
+        };
+        assert!(alike(BTREE_SPLIT_END));
+        assert!(!alike(BTP_INCOMPLETE_SPLIT));
     }
 
     #[test]
