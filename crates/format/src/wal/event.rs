@@ -257,3 +257,31 @@ fn multixact(main: &[u8], operation: u8, major: u16) -> Option<Event<'static>> {
         _ => Event::Blocks,
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// `xl_smgr_truncate`: blocks, tablespace, database, file number, flags.
+    fn truncation(flags: u32) -> Event<'static> {
+        let words = [150, 1663, 5, 16384, flags];
+        let main: Vec<u8> = words.into_iter().flat_map(u32::to_le_bytes).collect();
+        storage(&main, 0x20).expect("a truncation")
+    }
+
+    #[test]
+    fn only_flags_tell_which_forks_are_cut() {
+        let left = |flags| match truncation(flags) {
+            Event::Truncated { file, blocks } => {
+                assert_eq!((file.database, file.filenode), (5, 16384));
+                blocks
+            }
+            other => panic!("{other:?}"),
+        };
+        let (heap, visibility_map, free_space_map) = (1, 2, 4);
+        assert_eq!(left(heap | visibility_map | free_space_map), Some(150));
+        assert_eq!(left(heap), Some(150));
+        assert_eq!(left(visibility_map), None);
+        assert_eq!(left(free_space_map), None);
+    }
+}
