@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use pgclinic_cluster::wal::{Replay, ReplayEffect};
+use pgclinic_cluster::wal::ReplayEffect;
 use pgclinic_cluster::{Catalog, Cluster, Comparison, fork_place};
 use pgclinic_format::index_page::AccessMethod;
 use pgclinic_format::{BlockNo, Oid};
@@ -161,7 +161,10 @@ impl<'a> RelationCx<'a> {
                 let fate = replay.fate(file, table.fork(), block);
                 let is_read = matches!(fate, ReplayEffect::Read | ReplayEffect::Unknown);
                 let had_content = is_read || replay.had_content(file, table.fork(), block);
-                had_content && !replay.creates(file) && !may_be_cut_off(replay, table, block)
+                // VACUUM cuts the file at once: entries that lead behind its end stay on the disk
+                // for as long as the cleaned index pages wait in memory.
+                let may_lack = replay.may_lack(file, block, table.blocks);
+                had_content && !may_lack && !replay.creates(file)
             })
         };
         self.is_lasting(table, block) || (self.believes == Believes::AllPages && is_read())
@@ -194,18 +197,6 @@ impl<'a> RelationCx<'a> {
     /// Somebody wants the run to stop.
     pub fn is_interrupted(&self) -> bool {
         self.progress.is_interrupted()
-    }
-}
-
-/// VACUUM may have cut the block off since the last checkpoint while entries that lead there still
-/// lie on disk. Where records show that the table grew over it again its file must reach so far,
-/// but the page may be one of zeros.
-fn may_be_cut_off(replay: &Replay, table: &ForkCx<'_>, block: BlockNo) -> bool {
-    let file = table.file_number();
-    if u64::from(block) < table.blocks {
-        replay.once_cut_off(file, block)
-    } else {
-        replay.cuts_off(file, block)
     }
 }
 

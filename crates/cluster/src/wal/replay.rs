@@ -189,15 +189,11 @@ impl Replay {
         self.touched.had_content(file, fork, block)
     }
 
-    /// A truncation cut the block of the main fork off, and no record since shows that the file
-    /// grew over it again.
-    pub fn cuts_off(&self, file: FileNumber, block: BlockNo) -> bool {
-        self.touched.cuts_off(file, block)
-    }
-
-    /// A truncation cut the block of the main fork off, whether or not the file grew over it again.
-    pub fn once_cut_off(&self, file: FileNumber, block: BlockNo) -> bool {
-        self.touched.once_cut_off(file, block)
+    /// A truncation cut the block of the main fork off, and a file of so many blocks need not have
+    /// it back: no later record shows that it grew over the block, or it did, with a page that may
+    /// be all zero.
+    pub fn may_lack(&self, file: FileNumber, block: BlockNo, blocks: u64) -> bool {
+        self.touched.may_lack(file, block, blocks)
     }
 
     /// Recovery changes the main fork of the file, or may: the file as it lies there is not the one

@@ -143,11 +143,11 @@ impl Touched {
 
     /// The main fork is cut, and its maps with it.
     pub(crate) fn truncate(&mut self, file: FileNumber, blocks: u32) {
-        let untouched = Truncation {
+        let first = Truncation {
             least: blocks,
             regrown: 0,
         };
-        let own = self.truncated.entry(file).or_insert(untouched);
+        let own = self.truncated.entry(file).or_insert(first);
         own.least = own.least.min(blocks);
         own.regrown = own.regrown.min(blocks);
         self.last = None;
@@ -165,16 +165,13 @@ impl Touched {
         }
     }
 
-    /// The block was cut off, and no record since shows that the file reaches over it again.
-    pub(crate) fn cuts_off(&self, file: FileNumber, block: BlockNo) -> bool {
-        let own = self.truncated.get(&file);
-        own.is_some_and(|own| block >= own.least.max(own.regrown))
-    }
-
-    /// The block was cut off, whether or not the file grew over it again.
-    pub(crate) fn once_cut_off(&self, file: FileNumber, block: BlockNo) -> bool {
-        let own = self.truncated.get(&file);
-        own.is_some_and(|own| block >= own.least)
+    /// A truncation cut the block off, and a file of so many blocks need not have it back: no later
+    /// record shows that it grew over the block, or it did, with a page that may be all zero.
+    pub(crate) fn may_lack(&self, file: FileNumber, block: BlockNo, blocks: u64) -> bool {
+        self.truncated.get(&file).is_some_and(|own| {
+            let is_owed = block < own.regrown && u64::from(block) >= blocks;
+            block >= own.least && !is_owed
+        })
     }
 
     /// The database's folder is removed or made anew.
@@ -204,11 +201,14 @@ impl Touched {
         let bits = self.first_record(file, fork, block);
         // Both maps are read with leave to throw a bad page away.
         let map = matches!(fork, Fork::Fsm | Fork::Vm);
+        let is_cut = match self.truncated.get(&file) {
+            _ if map => self.without_maps.contains(&file),
+            own => own.is_some_and(|own| block >= own.least),
+        };
         let gone = self.databases.contains(&file.database)
             || self.tablespaces.contains(&file.tablespace)
             || self.dropped.contains(&file)
-            || (map && self.without_maps.contains(&file))
-            || (!map && self.once_cut_off(file, block));
+            || is_cut;
         match bits {
             IMAGE | INITIALISED => ReplayEffect::Rewritten,
             READ if map => ReplayEffect::Rewritten,
@@ -281,17 +281,18 @@ mod tests {
         let mut touched = Touched::default();
         touched.block(FILE, Fork::Main, 20, FirstRecord::Reads);
         touched.truncate(FILE, 10);
-        let cut_off = |touched: &Touched| [9, 10, 12, 20].map(|at| touched.cuts_off(FILE, at));
-        assert_eq!(cut_off(&touched), [false, true, true, true]);
+        let lacks = |touched: &Touched, blocks| {
+            [9, 10, 12, 20].map(|block| touched.may_lack(FILE, block, blocks))
+        };
+        assert_eq!(lacks(&touched, 9), [false, true, true, true]);
         touched.block(FILE, Fork::Main, 12, FirstRecord::Initialises);
         touched.block(FILE, Fork::Vm, 20, FirstRecord::Initialises);
-        assert_eq!(cut_off(&touched), [false, false, false, true]);
+        assert_eq!(lacks(&touched, 9), [false, false, false, true]);
+        assert_eq!(lacks(&touched, 13), [false, true, true, true]);
         touched.truncate(FILE, 11);
-        assert_eq!(cut_off(&touched), [false, false, true, true]);
+        assert_eq!(lacks(&touched, 9), [false, false, true, true]);
         touched.block(FILE, Fork::Main, 12, FirstRecord::Initialises);
-        assert_eq!(cut_off(&touched), [false, false, false, true]);
-        let once = [9, 10, 12].map(|at| touched.once_cut_off(FILE, at));
-        assert_eq!(once, [false, true, true]);
+        assert_eq!(lacks(&touched, 9), [false, false, false, true]);
     }
 
     #[test]
@@ -300,7 +301,7 @@ mod tests {
         touched.truncate_maps(FILE);
         assert_eq!(touched.fate(FILE, Fork::Vm, 0), ReplayEffect::Removed);
         assert_eq!(touched.fate(FILE, Fork::Main, 0), ReplayEffect::Kept);
-        assert!(touched.keeps_length(FILE) && !touched.cuts_off(FILE, 0));
+        assert!(touched.keeps_length(FILE) && !touched.may_lack(FILE, 0, 0));
     }
 
     #[test]
