@@ -1,6 +1,9 @@
 //! When the rows are written: who knows of rows that are not among them.
 
-use pgclinic_cluster::Catalog;
+use std::collections::BTreeMap;
+
+use pgclinic_cluster::{Catalog, Comparison};
+use pgclinic_format::Oid;
 use pgclinic_model::document::{INDEX_ENTRIES, INDEX_KEYS, IndexCount, NotChecked, TableAccount};
 
 use super::error::SalvageError;
@@ -17,6 +20,9 @@ const NO_INDEX: &str = "they have no B-tree index with all their rows";
 const EARLIER: &str =
     "the write-ahead log was applied to tables alone, and it changes their indexes";
 
+/// Who was asked for which table.
+pub(super) type Asked = BTreeMap<Oid, Witness>;
+
 /// The search for rows that a witness knows and the output lacks.
 pub(super) struct LossSearch<'a> {
     pub(super) witnesses: Witnesses<'a>,
@@ -32,18 +38,39 @@ impl LossSearch<'_> {
         &self,
         tables: &mut [TableAccount],
     ) -> Result<Vec<NotChecked>, SalvageError> {
+        let asked = self.ask(tables);
+        self.count(tables, &asked)
+    }
+
+    /// Puts into the accounts which blocks are lost, as far as a witness knows it.
+    pub(super) fn ask(&self, tables: &mut [TableAccount]) -> Asked {
         // Of several runs the accounts come in another order, and say the same.
         tables.sort_by_cached_key(TableAccount::names);
         for table in tables.iter_mut() {
             table.settle();
         }
         let asked = self.witnesses.ask(tables);
+        let mut by_table = Asked::new();
+        for (table, witness) in tables.iter_mut().zip(asked) {
+            self.note(table, &witness);
+            by_table.insert(table.oid, witness);
+        }
+        by_table
+    }
+
+    /// Puts into the accounts how many rows are lost; says what could not be asked.
+    pub(super) fn count(
+        &self,
+        tables: &mut [TableAccount],
+        asked: &Asked,
+    ) -> Result<Vec<NotChecked>, SalvageError> {
         let (mut gaps, mut absent, mut earlier) = (Vec::new(), Vec::new(), Vec::new());
-        for (table, witness) in tables.iter_mut().zip(&asked) {
+        for table in tables.iter_mut() {
             if self.witnesses.progress.is_interrupted() {
                 break;
             }
-            self.of_table(table, witness)?;
+            let witness = asked.get(&table.oid).unwrap_or(&Witness::Unasked);
+            self.count_of(table, witness)?;
             gaps.extend(self.gap_of(table, witness));
             match witness {
                 Witness::Absent => absent.push(&*table),
@@ -58,7 +85,7 @@ impl LossSearch<'_> {
         Ok(gaps)
     }
 
-    fn of_table(&self, table: &mut TableAccount, witness: &Witness) -> Result<(), SalvageError> {
+    fn note(&self, table: &mut TableAccount, witness: &Witness) {
         self.witnesses.note_gone(table, witness);
         match witness {
             Witness::Unasked | Witness::Earlier => {}
@@ -69,6 +96,9 @@ impl LossSearch<'_> {
                 self.witnesses.note(witness, table);
             }
         }
+    }
+
+    fn count_of(&self, table: &mut TableAccount, witness: &Witness) -> Result<(), SalvageError> {
         let keys = if is_hurt(table) {
             self.search.of_table(self.folder, table)?
         } else {
@@ -140,8 +170,11 @@ impl LossSearch<'_> {
             return None;
         };
         let (counted, there) = self.witnesses.pages_short(table)?;
-        // The map has said it already.
-        (table.pages.unread == 0).then_some(())?;
+        // The map has said it already, or the plan of a cluster that is at work.
+        let cluster = self.witnesses.cluster;
+        let is_told =
+            table.pages.unread > 0 || !cluster.may_compare(Comparison::SalvagedRowsWithEntries);
+        (!is_told).then_some(())?;
         let why = format!(
             "pg_class counts {counted} pages and its files have {there}: rows may be missing at the end, and no index with all rows tells"
         );

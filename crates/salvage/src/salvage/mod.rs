@@ -79,7 +79,7 @@ use crate::shape::{MainForks, Table};
 use crate::texts::fields_of;
 use database_job::DatabaseJob;
 use database_text::{charset_of, kept_encoding, style_of};
-use loss_search::LossSearch;
+use loss_search::{Asked, LossSearch};
 use lost_databases::DirectoryState;
 use lost_keys::Search;
 use ordered_files::{LineDestination, OrderedFiles, OutputFile, SuspectFile};
@@ -427,7 +427,9 @@ impl FolderWork<'_> {
         if let Some(finished) = self.finished {
             tables.extend(finished.of_database(&catalog));
         }
-        self.search(cluster, &place, replaying, &mut tables, account)?;
+        let search = loss_search(cluster, &place, replaying, options, self.progress);
+        let asked = search.ask(&mut tables);
+        self.count(&search, &asked, &mut tables, account)?;
         account.tables.extend(tables);
         self.write_unclaimed(turn, &catalog, account)?;
         account.interrupted |= self.progress.is_interrupted();
@@ -472,19 +474,22 @@ impl FolderWork<'_> {
         Ok(written)
     }
 
-    /// Looks for the keys of lost rows, and holds rows to keys where this is asked for.
-    fn search(
+    /// Counts lost rows and looks for their keys, and holds rows to keys where this is asked for.
+    fn count(
         &self,
-        cluster: &Cluster,
-        place: &DatabaseInputs<'_>,
-        replaying: &Replaying<'_>,
+        search: &LossSearch<'_>,
+        asked: &Asked,
         tables: &mut [TableAccount],
         account: &mut SalvageReport,
     ) -> Result<(), SalvageError> {
-        let DatabaseInputs { catalog, files, .. } = *place;
+        let Witnesses {
+            cluster,
+            catalog,
+            files,
+            ..
+        } = search.witnesses;
         let (options, progress) = (self.options, self.progress);
-        let search = loss_search(cluster, place, replaying, options, progress);
-        account.not_salvaged.extend(search.of_tables(tables)?);
+        account.not_salvaged.extend(search.count(tables, asked)?);
         if options.verify {
             let checks = checks::Checks {
                 cluster,

@@ -8,13 +8,15 @@
 //!
 //! Rows are those of the end of the write-ahead log: what commits later does not count. What is
 //! missing of a table at one look may be on its way: the server removed, rewrote or cut a file, or
-//! has written a page since. So a loss counts when a newer look finds the same.
+//! has written a page since. So a loss counts when a newer look finds the same. Indexes are asked
+//! as after a crash: of what the write-ahead log left alone since the last checkpoint.
 
 use std::collections::BTreeMap;
 use std::mem::take;
 
 use pgclinic_cluster::{Cluster, OpenError};
 use pgclinic_format::Oid;
+use pgclinic_format::wal::FileNumber;
 use pgclinic_model::Progress;
 use pgclinic_model::document::{LossPlace, NotChecked, SalvageReport, TableAccount};
 use pgclinic_scan::live::{CatalogReads, FreshView, Left, Round, Rounds, RoundsEnd, rounds};
@@ -22,11 +24,14 @@ use pgclinic_scan::live::{CatalogReads, FreshView, Left, Round, Rounds, RoundsEn
 use super::error::SalvageError;
 use super::finished_tables::FinishedTables;
 use super::folder::Folder;
+use super::loss_search::Asked;
 use super::ordered_files::LineDestination;
 use super::plan::{Planned, not_salvaged};
+use super::witnesses::Witness;
 use super::{
     BesideTables, DatabaseInputs, DatabaseTurn, Destination, FolderWork, Replaying, SalvageOptions,
-    closed, databases, kept_encoding, open_account, plan_of, replay_space, work_of, write_schema,
+    closed, databases, kept_encoding, loss_search, open_account, plan_of, replay_space, work_of,
+    write_schema,
 };
 use crate::shape::{MainForks, database_name};
 
@@ -288,20 +293,32 @@ impl OneRound<'_> {
         }
         let mut tables = self.work.write_planned(cluster, &catalog, planned)?;
         tables.extend(finished.map_or_else(Vec::new, |known| known.of_database(&catalog)));
-        let (mut settled, left) = self.settle(tables, open.tables, account)?;
         let none = BTreeMap::new();
-        let replaying = Replaying {
-            not_applied: &none,
-            replay: None,
-        };
-        let work = &self.work;
-        work.search(cluster, &place, &replaying, &mut settled, account)?;
+        let replaying = self.replaying(&none);
+        let FolderWork {
+            options, progress, ..
+        } = self.work;
+        let search = loss_search(cluster, &place, &replaying, options, progress);
+        let asked = search.ask(&mut tables);
+        let (mut settled, left) = self.settle((tables, &asked), open.tables, account)?;
+        self.work.count(&search, &asked, &mut settled, account)?;
         account.tables.extend(settled);
         Ok(Open {
             is_new: false,
             tables: left,
             beside,
         })
+    }
+
+    /// What the write-ahead log did to files, where all of it was there: indexes that it left alone
+    /// know the rows of their tables.
+    fn replaying<'r>(&'r self, none: &'r BTreeMap<FileNumber, u64>) -> Replaying<'r> {
+        let replayed = self.view.replayed().filter(|replayed| replayed.reached_end);
+        let replay = self.view.cluster().replay();
+        Replaying {
+            not_applied: replayed.map_or(none, |replayed| &replayed.not_applied),
+            replay: replay.filter(|replay| replayed.is_some() && replay.is_complete()),
+        }
     }
 
     /// A database without catalogs is taken as it is: no newer look would tell which of its files
@@ -400,7 +417,7 @@ impl OneRound<'_> {
     /// Those of which nothing is missing or was missing before too, and those that stay open.
     fn settle(
         &self,
-        tables: Vec<TableAccount>,
+        (tables, asked): (Vec<TableAccount>, &Asked),
         mut before: BTreeMap<Oid, TableAccount>,
         account: &mut SalvageReport,
     ) -> Result<(Vec<TableAccount>, BTreeMap<Oid, TableAccount>), SalvageError> {
@@ -413,7 +430,12 @@ impl OneRound<'_> {
                 self.folder.remove(old)?;
             }
             let is_same = known.is_some_and(|known| known.loses_as(&table));
-            match table.is_whole() || is_same || self.work.progress.is_interrupted() {
+            // Its index may have been rewritten since the files were listed. That pages of the
+            // table itself were is told, and no reason for another look.
+            let is_broken = matches!(asked.get(&table.oid), Some(Witness::Broken(_)));
+            let is_heard = !is_broken || table.changed_pages > 0;
+            let is_whole = table.is_whole() && is_heard;
+            match is_whole || is_same || self.work.progress.is_interrupted() {
                 true => settled.push(table),
                 false if !self.is_last => drop(left.insert(table.oid, table)),
                 false => {

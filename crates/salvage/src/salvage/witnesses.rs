@@ -380,7 +380,12 @@ impl Witnesses<'_> {
     fn can_ask(&self, relation: &Relation) -> bool {
         let may_compare = |what| self.cluster.may_compare(what);
         match relation.persistence {
-            Persistence::Permanent => may_compare(Comparison::SalvagedRowsWithEntries),
+            // Beside a server what WAL left alone since the last checkpoint is on the disk, and a
+            // second look confirms what is lost.
+            Persistence::Permanent => {
+                may_compare(Comparison::SalvagedRowsWithEntries)
+                    || (self.cluster.is_running() && self.replay.is_some())
+            }
             Persistence::Unlogged => may_compare(Comparison::UnloggedRowsWithEntries),
             // Its files are named otherwise, and are removed after a crash.
             Persistence::Temporary => false,

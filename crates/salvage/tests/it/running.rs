@@ -15,6 +15,7 @@ use pgclinic_salvage::{SalvageOptions, salvage};
 use pgclinic_servers::{Checksums, Server, Session};
 use pgclinic_source::DataDirectory;
 use pgclinic_testkit::{TempCopy, all_majors, copy_of, seed};
+use std::os::unix::fs::FileExt;
 
 /// Statements that run when a look has listed its files and has read none yet.
 struct Meanwhile {
@@ -170,4 +171,62 @@ fn a_table_that_moves_at_every_look_is_unsettled_and_not_damaged() {
     let (account, _, _) = docs_of(18, &deeds);
     assert_eq!(account.outcome, Outcome::Incomplete, "{:?}", account.tables);
     assert!(docs(&account).unsettled);
+}
+
+/// A table that no VACUUM has counted yet: its index alone knows what it lost.
+#[test]
+fn what_an_index_knows_is_missed_of_a_table_that_nobody_counted() {
+    for (checksums, loses) in [
+        (Checksums::On, true),
+        (Checksums::Off, true),
+        (Checksums::On, false),
+    ] {
+        let mut all = all_majors().into_iter();
+        let installation = all.find(|one| one.major == 15).expect("15");
+        let copy = copy_of(&seed(&installation, checksums));
+        let server = copy.start().expect("a server");
+        let mut session = server.connect("clinic").expect("a session");
+        for table in ["shorter", "zeroed"] {
+            let make = format!(
+                "CREATE TABLE public.{table} (id int PRIMARY KEY, what text) WITH (autovacuum_enabled = off)"
+            );
+            session.execute(&make).expect("a table");
+            let fill = format!(
+                "INSERT INTO public.{table} SELECT g, repeat('x', 200) FROM generate_series(1, 3400) AS g"
+            );
+            session.execute(&fill).expect("100 blocks");
+        }
+        session.execute("CHECKPOINT").expect("a checkpoint");
+        let mut file_of = |table: &str| {
+            let sql = format!("SELECT pg_relation_filepath('public.{table}')");
+            let path = session.query_value(&sql).expect("a path").expect("a file");
+            let mut options = std::fs::File::options();
+            options
+                .write(true)
+                .open(copy.pgdata.join(path))
+                .expect("its file")
+        };
+        let (shorter, zeroed) = (file_of("shorter"), file_of("zeroed"));
+        if loses {
+            shorter.set_len(8192 * 60).expect("cut");
+            zeroed.write_all_at(&[0; 8192], 8192 * 50).expect("zeroed");
+        }
+        let folder = tempfile::tempdir().expect("a directory");
+        let mut options = options(&folder.path().join("out"), "csv");
+        options.selection.databases = vec![Glob::new("clinic")];
+        options.selection.relations = vec![Glob::new("public.shorter"), Glob::new("public.zeroed")];
+        let account = salvaged(&copy.pgdata, session, &[], &options);
+        let lost: Vec<_> = account
+            .tables
+            .iter()
+            .map(|table| (&*table.table, table.rows.lost_known))
+            .collect();
+        let (outcome, expected) = if loses {
+            (Outcome::Damaged, [("shorter", 40 * 34), ("zeroed", 34)])
+        } else {
+            (Outcome::Whole, [("shorter", 0), ("zeroed", 0)])
+        };
+        assert_eq!(account.outcome, outcome, "{:?}", account.not_salvaged);
+        assert_eq!(lost, expected);
+    }
 }
