@@ -1,6 +1,7 @@
 //! Cleaning up after runs that were killed: their servers, their shared memory, their folders.
 
 use std::fs::{DirEntry, File};
+use std::io::ErrorKind;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -13,6 +14,9 @@ use crate::scratch::{MARKER, UNFINISHED, remove};
 
 /// A folder without a marker that is older than this is nobody's.
 const FORGOTTEN: Duration = Duration::from_secs(3600);
+/// How often a folder is removed into which a dying server still writes.
+const REMOVALS: u32 = 100;
+const BETWEEN_REMOVALS: Duration = Duration::from_millis(20);
 
 /// What a sweep found.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -46,11 +50,25 @@ pub fn sweep_in(base: &Path) -> Result<Swept> {
             continue;
         };
         let folder = entry.path();
-        swept.servers += kill_servers_in(&folder);
-        remove(&folder).map_err(Error::io("remove", &folder))?;
+        swept.servers += remove_with_servers(&folder).map_err(Error::io("remove", &folder))?;
         swept.folders += 1;
     }
     Ok(swept)
+}
+
+/// Kills what works in the folder and removes it; how many servers were killed. A child that was
+/// born while the processes were listed, or that dies slowly, makes new files meanwhile.
+fn remove_with_servers(folder: &Path) -> std::io::Result<usize> {
+    let mut killed = kill_servers_in(folder);
+    for _ in 0..REMOVALS {
+        match remove(folder) {
+            Err(error) if error.kind() == ErrorKind::DirectoryNotEmpty => {}
+            done => return done.map(|()| killed),
+        }
+        std::thread::sleep(BETWEEN_REMOVALS);
+        killed += kill_servers_in(folder);
+    }
+    remove(folder).map(|()| killed)
 }
 
 /// The marker, now locked by us, when this is a scratch folder whose owner is dead; without one,
