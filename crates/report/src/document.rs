@@ -3,8 +3,8 @@
 use std::fmt;
 
 use pgclinic_model::document::{
-    BlindDocument, CATALOG_COST_SCHEMA, CatalogCostDocument, CheckDocument, DIFF_SCHEMA,
-    DiffDocument, DrillDocument, ExperimentDocument, InspectDocument, LossDocument, MEASURE_SCHEMA,
+    BlindDocument, CATALOG_COST_SCHEMA, CHECKSUMS_SCHEMA, CatalogCostDocument, CheckDocument,
+    ChecksumsDocument, DIFF_SCHEMA, DiffDocument, DrillDocument, ExperimentDocument, InspectDocument, LossDocument, MEASURE_SCHEMA,
     MeasureDocument, SalvageReport,
 };
 use serde::{Deserialize, Serialize};
@@ -46,6 +46,8 @@ pub enum Document {
     CatalogCost(CatalogCostDocument),
     /// `pgclinic.diff/1`.
     Diff(DiffDocument),
+    /// `pgclinic.checksums/1`.
+    Checksums(ChecksumsDocument),
     /// `pgclinic.salvage/1`.
     Salvage(SalvageReport),
     /// `pgclinic.lab/1`.
@@ -72,7 +74,7 @@ impl fmt::Display for Error {
             Error::UnknownSchema(schema) => write!(
                 f,
                 "the document's schema is {schema:?}; this version of pgclinic reads \
-                 {CHECK}, {INSPECT}, {DRILL}, {BLIND}, {LOSS}, {MEASURE_SCHEMA}, {CATALOG_COST_SCHEMA}, {DIFF_SCHEMA}, {SALVAGE} and {LAB}"
+                 {CHECK}, {INSPECT}, {DRILL}, {BLIND}, {LOSS}, {MEASURE_SCHEMA}, {CATALOG_COST_SCHEMA}, {DIFF_SCHEMA}, {CHECKSUMS_SCHEMA}, {SALVAGE} and {LAB}"
             ),
             Error::Malformed(schema, why) => {
                 write!(f, "the document says {schema} but does not hold it: {why}")
@@ -111,6 +113,7 @@ impl Document {
             MEASURE_SCHEMA => serde_json::from_slice(bytes).map(Document::Measure),
             CATALOG_COST_SCHEMA => serde_json::from_slice(bytes).map(Document::CatalogCost),
             DIFF_SCHEMA => serde_json::from_slice(bytes).map(Document::Diff),
+            CHECKSUMS_SCHEMA => serde_json::from_slice(bytes).map(Document::Checksums),
             SALVAGE => serde_json::from_slice(bytes).map(Document::Salvage),
             LAB => serde_json::from_slice(bytes).map(Document::Experiment),
             _ => return Err(Error::UnknownSchema(schema)),
@@ -129,6 +132,7 @@ impl Document {
             Document::Measure(document) => &document.schema,
             Document::CatalogCost(document) => &document.schema,
             Document::Diff(document) => &document.schema,
+            Document::Checksums(document) => &document.schema,
             Document::Salvage(account) => &account.schema,
             Document::Experiment(document) => &document.schema,
         }

@@ -57,6 +57,23 @@ pub enum Error {
         /// What is different.
         why: String,
     },
+    /// The cluster was not stopped in good order, or is in a state in between.
+    NotShutDown {
+        /// The data directory.
+        pgdata: PathBuf,
+        /// Why.
+        why: String,
+    },
+    /// The control file is not the one that a journal or a plan knows.
+    ControlMoved {
+        /// What to do.
+        advice: String,
+    },
+    /// Another run works on the cluster.
+    Locked {
+        /// The data directory.
+        pgdata: PathBuf,
+    },
     /// Neither the bytes from before nor those from after are there.
     Foreign {
         /// The file.
@@ -198,6 +215,22 @@ impl fmt::Display for Error {
                 write!(
                     f,
                     "{path} has changed since the plan was made, {why}: nothing was written, make the plan again"
+                )
+            }
+            Error::NotShutDown { pgdata, why } => {
+                write!(f, "{}: {why}; nothing was written", pgdata.display())
+            }
+            Error::ControlMoved { advice } => {
+                write!(
+                    f,
+                    "global/pg_control is another one than before: a server was started on the cluster since, or it is another cluster. Nothing was written; {advice}"
+                )
+            }
+            Error::Locked { pgdata } => {
+                write!(
+                    f,
+                    "another pgclinic is writing to {}: nothing was written",
+                    pgdata.display()
                 )
             }
             Error::Foreign { path, why } => {

@@ -11,6 +11,7 @@
 
 mod advice;
 mod byte_edits;
+pub mod checksums;
 mod copy;
 #[cfg(test)]
 mod crash_tests;

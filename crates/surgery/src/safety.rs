@@ -11,6 +11,8 @@ use std::path::{Path, PathBuf};
 use pgclinic_format::ControlFile;
 use pgclinic_format::control_file::FILE_BYTES;
 use pgclinic_model::plan::{Change, Patch};
+use rustix::fs::{FlockOperation, flock};
+use rustix::io::Errno;
 use rustix::process::{Pid, test_kill_process};
 
 use crate::error::{Error, Result};
@@ -27,6 +29,32 @@ pub enum Consent {
     Marked,
     /// A person said that it is not production and typed its system identifier.
     Typed(u64),
+}
+
+/// Keeps every other run of this program from writing to a cluster for as long as it lives; the
+/// system lets go of it however the program ends, and nothing is left in the cluster.
+#[derive(Debug)]
+pub struct ClusterLock {
+    _directory: fs::File,
+}
+
+impl ClusterLock {
+    /// Takes it.
+    ///
+    /// # Errors
+    /// When another run has it.
+    pub fn take(pgdata: &Path) -> Result<Self> {
+        let directory = fs::File::open(pgdata).map_err(Error::io("open", pgdata))?;
+        match flock(&directory, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => Ok(ClusterLock {
+                _directory: directory,
+            }),
+            Err(Errno::WOULDBLOCK) => Err(Error::Locked {
+                pgdata: pgdata.into(),
+            }),
+            Err(error) => Err(Error::io("lock", pgdata)(error.into())),
+        }
+    }
 }
 
 /// The number of the cluster, when its control file can be trusted.

@@ -478,6 +478,7 @@ fn timed(mut document: Document, start: Instant) -> Document {
         | Document::Measure(_)
         | Document::CatalogCost(_)
         | Document::Diff(_)
+        | Document::Checksums(_)
         | Document::Salvage(_)
         | Document::Experiment(_) => {}
     }

@@ -221,7 +221,7 @@ fn carried_out(
 }
 
 /// `PGDATA.INJURY.journal`, with a number where that is taken.
-fn journal_beside(pgdata: &Path, injury: &str) -> PathBuf {
+pub(crate) fn journal_beside(pgdata: &Path, injury: &str) -> PathBuf {
     let full = pgdata
         .canonicalize()
         .unwrap_or_else(|_| pgdata.to_path_buf());

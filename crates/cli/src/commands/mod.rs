@@ -25,6 +25,7 @@ registry! {
         diff::Diff,
         explain::Explain,
         salvage::Salvage,
+        heal::Heal,
         injure::Injure,
         drill::Drill,
         lab::Lab,

@@ -78,6 +78,7 @@ const PAGES: &[&str] = &[
     include_str!("texts/value-makes-no-sense.md"),
     include_str!("texts/missing-file.md"),
     include_str!("texts/server-crashed.md"),
+    include_str!("texts/checksum-failures-counter.md"),
     include_str!("texts/zero-damaged-pages-setting.md"),
     include_str!("texts/ignore-checksum-failure-setting.md"),
 ];

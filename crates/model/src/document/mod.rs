@@ -4,6 +4,7 @@
 
 mod catalog_cost;
 mod check;
+mod checksums;
 mod diff;
 mod drill;
 mod experiment;
@@ -21,6 +22,10 @@ pub use check::{
     AtRisk, AttributePlace, Cause, CauseLinks, CheckDocument, Coverage, Evidence, FileKind,
     Finding, NotChecked, Origin, Owner, Place, RECOVERY_IS_DUE, RelationSummary, Remedy,
     SinceSummary, Verdict,
+};
+pub use checksums::{
+    CHECKSUMS_SCHEMA, ChecksumsAction, ChecksumsDocument, ChecksumsNode, ChecksumsOutcome, DamagedPage,
+    DamagedPageChoice,
 };
 pub use diff::{
     Copy, CopyPosition, DIFF_SCHEMA, DiffBlock, DiffCoverage, DiffDocument, DiffFile, DiffFork,

@@ -9,6 +9,7 @@
 mod blind_drill;
 mod catalog_cost;
 mod check;
+mod checksums;
 mod diff;
 mod drill;
 mod experiment;
@@ -493,6 +494,7 @@ pub(crate) fn of(document: &Document, options: &Options<'_>) -> View {
         Document::Measure(document) => measure::view(document, options),
         Document::CatalogCost(document) => catalog_cost::view(document),
         Document::Diff(document) => diff::view(document),
+        Document::Checksums(document) => checksums::view(document),
         Document::Salvage(account) => salvage::view(account),
         Document::Experiment(document) => experiment::view(document),
     }

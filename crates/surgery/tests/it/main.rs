@@ -8,6 +8,7 @@
     reason = "a test that panics has failed"
 )]
 mod catalogs;
+mod checksums;
 mod expectations;
 mod hash_indexes;
 mod injuries;

@@ -33,6 +33,8 @@ const SETTINGS: &[&str] = &[
 pub(super) enum Recipe {
     /// About so many GiB, half of them small rows, with btrees and long values.
     Mixed { gib: u64 },
+    /// The same without data checksums.
+    WithoutChecksums { gib: u64 },
     /// One table of so many million rows, some with long values, in 2 btrees.
     LargeTable { million: u64 },
     /// So many thousand large objects of 100 bytes, and nothing else.
@@ -43,6 +45,7 @@ impl Recipe {
     fn name(self) -> String {
         match self {
             Recipe::Mixed { gib } => format!("pg15-{gib}G"),
+            Recipe::WithoutChecksums { gib } => format!("pg15-{gib}G-off"),
             Recipe::LargeTable { million } => format!("pg15-{million}M-rows"),
             Recipe::LargeObjects { thousand } => format!("pg15-{thousand}k-objects"),
         }
@@ -50,7 +53,7 @@ impl Recipe {
 
     fn script(self) -> &'static str {
         match self {
-            Recipe::Mixed { .. } => FILL,
+            Recipe::Mixed { .. } | Recipe::WithoutChecksums { .. } => FILL,
             Recipe::LargeTable { .. } => FILL_LARGE_TABLE,
             Recipe::LargeObjects { .. } => FILL_LARGE_OBJECTS,
         }
@@ -58,7 +61,7 @@ impl Recipe {
 
     fn variables(self) -> Vec<String> {
         match self {
-            Recipe::Mixed { gib } => vec![
+            Recipe::Mixed { gib } | Recipe::WithoutChecksums { gib } => vec![
                 format!("rows={}", gib * ROWS_PER_GIB),
                 format!("docs={}", gib * DOCS_PER_GIB),
             ],
@@ -98,7 +101,12 @@ pub(super) fn ensure(tools: &Tools, recipe: Recipe) -> Result<PathBuf, String> {
 }
 
 fn make(tools: &Tools, folder: &Path, recipe: Recipe) -> Outcome {
-    tools.new_cluster(folder)?;
+    match recipe {
+        Recipe::WithoutChecksums { .. } => {
+            tools.new_cluster_with(folder, &["-E", "UTF8", "--locale=C"])?;
+        }
+        _ => tools.new_cluster(folder)?,
+    }
     let server = tools.start(folder, SETTINGS)?;
     fill(folder, server.client("psql"), recipe)?;
     server.stop()?;

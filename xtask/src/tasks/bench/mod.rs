@@ -6,6 +6,7 @@ use crate::task::{Outcome, Task};
 
 mod backups;
 mod check;
+mod checksums;
 mod cluster;
 mod load;
 mod measure;
@@ -18,7 +19,7 @@ mod table;
 
 pub(crate) const TASK: Task = Task {
     name: "bench",
-    summary: "bench check|salvage [--pgdata DIR] [--size 2G] [--runs N], salvage: [--objects 1000] (thousands), check: [--full] [--cold] [--rate 100MB/s], bench measure [--size 2G] [--runs 5], bench running [--size 2G] [--runs 5] [--turns 20] [--seconds 2] [--rate 50MB/s], bench backups [--size 2G] [--runs 5], bench sizes, bench memory, bench load [--seconds 3] [--runs 20] [--program FILE]",
+    summary: "bench check|salvage [--pgdata DIR] [--size 2G] [--runs N], salvage: [--objects 1000] (thousands), check: [--full] [--cold] [--rate 100MB/s], bench measure [--size 2G] [--runs 5], bench running [--size 2G] [--runs 5] [--turns 20] [--seconds 2] [--rate 50MB/s], bench backups [--size 2G] [--runs 5], bench checksums [--size 2G] [--runs 5] [--pgclinic FILE], bench sizes, bench memory, bench load [--seconds 3] [--runs 20] [--program FILE]",
     in_ci: None,
     run,
 };
@@ -26,6 +27,7 @@ pub(crate) const TASK: Task = Task {
 fn run(words: &[String]) -> Outcome {
     match words.split_first() {
         Some((name, rest)) if name == "check" => check::run(rest),
+        Some((name, rest)) if name == "checksums" => checksums::run(rest),
         Some((name, rest)) if name == "backups" => backups::run(rest),
         Some((name, rest)) if name == "measure" => measures::run(rest),
         Some((name, rest)) if name == "load" => load::run(rest),
@@ -34,7 +36,7 @@ fn run(words: &[String]) -> Outcome {
         Some((name, rest)) if name == "sizes" => sizes::run(rest),
         Some((name, rest)) if name == "memory" => memory::run(rest),
         Some((name, rest)) if name == "cluster" => make_cluster(rest),
-        _ => Err("which one? There are: bench check, bench backups, bench measure, bench running, bench sizes, bench memory, bench load, bench salvage, bench cluster (makes what is measured)".into()),
+        _ => Err("which one? There are: bench check, bench checksums, bench backups, bench measure, bench running, bench sizes, bench memory, bench load, bench salvage, bench cluster (makes what is measured)".into()),
     }
 }
 
