@@ -4,8 +4,8 @@ use std::fmt;
 
 use pgclinic_model::document::{
     BlindDocument, CATALOG_COST_SCHEMA, CatalogCostDocument, CheckDocument, DIFF_SCHEMA,
-    DiffDocument, DrillDocument, ExperimentDocument, InspectDocument, LossDocument, MEASURE_SCHEMA,
-    MeasureDocument, SalvageReport,
+    DiffDocument, DrillDocument, ExperimentDocument, HEAL_SCHEMA, HealDocument, InspectDocument,
+    LossDocument, MEASURE_SCHEMA, MeasureDocument, SalvageReport,
 };
 use serde::{Deserialize, Serialize};
 
@@ -48,6 +48,8 @@ pub enum Document {
     Diff(DiffDocument),
     /// `pgclinic.salvage/1`.
     Salvage(SalvageReport),
+    /// `pgclinic.heal/1`.
+    Heal(HealDocument),
     /// `pgclinic.lab/1`.
     Experiment(ExperimentDocument),
 }
@@ -72,7 +74,7 @@ impl fmt::Display for Error {
             Error::UnknownSchema(schema) => write!(
                 f,
                 "the document's schema is {schema:?}; this version of pgclinic reads \
-                 {CHECK}, {INSPECT}, {DRILL}, {BLIND}, {LOSS}, {MEASURE_SCHEMA}, {CATALOG_COST_SCHEMA}, {DIFF_SCHEMA}, {SALVAGE} and {LAB}"
+                 {CHECK}, {INSPECT}, {DRILL}, {BLIND}, {LOSS}, {MEASURE_SCHEMA}, {CATALOG_COST_SCHEMA}, {DIFF_SCHEMA}, {SALVAGE}, {HEAL_SCHEMA} and {LAB}"
             ),
             Error::Malformed(schema, why) => {
                 write!(f, "the document says {schema} but does not hold it: {why}")
@@ -112,6 +114,7 @@ impl Document {
             CATALOG_COST_SCHEMA => serde_json::from_slice(bytes).map(Document::CatalogCost),
             DIFF_SCHEMA => serde_json::from_slice(bytes).map(Document::Diff),
             SALVAGE => serde_json::from_slice(bytes).map(Document::Salvage),
+            HEAL_SCHEMA => serde_json::from_slice(bytes).map(Document::Heal),
             LAB => serde_json::from_slice(bytes).map(Document::Experiment),
             _ => return Err(Error::UnknownSchema(schema)),
         };
@@ -130,6 +133,7 @@ impl Document {
             Document::CatalogCost(document) => &document.schema,
             Document::Diff(document) => &document.schema,
             Document::Salvage(account) => &account.schema,
+            Document::Heal(document) => &document.schema,
             Document::Experiment(document) => &document.schema,
         }
     }

@@ -97,6 +97,23 @@ pub enum Error {
         /// Its answer.
         source: io::Error,
     },
+    /// A cure that cannot be done at this place.
+    Cure {
+        /// Where.
+        place: String,
+        /// Why.
+        why: String,
+    },
+    /// Somebody else is writing to the cluster, or taking something back.
+    Locked {
+        /// The data directory.
+        pgdata: PathBuf,
+    },
+    /// The cluster is no longer the one of the plan.
+    OtherBasis {
+        /// What is different.
+        why: String,
+    },
     /// No place fits the injury.
     NoTarget {
         /// The injury.
@@ -203,7 +220,7 @@ impl fmt::Display for Error {
             Error::Foreign { path, why } => {
                 write!(
                     f,
-                    "{path} holds neither the bytes from before nor those from after, {why}: something else wrote to it, nothing was undone"
+                    "{path} holds neither the bytes from before nor those from after, {why}: something else wrote to it, nothing was written"
                 )
             }
             Error::Path { path, why } => write!(f, "{path} is not written to: {why}"),
@@ -220,6 +237,17 @@ impl fmt::Display for Error {
             }
             Error::Io { what, path, source } => {
                 write!(f, "cannot {what} {}: {source}", path.display())
+            }
+            Error::Cure { place, why } => write!(f, "{place}: {why}"),
+            Error::Locked { pgdata } => {
+                write!(
+                    f,
+                    "another pgclinic is writing to {} at this moment: nothing was written",
+                    pgdata.display()
+                )
+            }
+            Error::OtherBasis { why } => {
+                write!(f, "{why}: nothing was written, make the plan again")
             }
             Error::NoTarget { injury, within } => {
                 write!(f, "{within} holds no place that {injury} could hurt")

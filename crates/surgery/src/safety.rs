@@ -27,6 +27,9 @@ pub enum Consent {
     Marked,
     /// A person said that it is not production and typed its system identifier.
     Typed(u64),
+    /// A person consented to a plan that was made for the cluster with this system identifier, and
+    /// was shown with it.
+    Plan(u64),
 }
 
 /// The number of the cluster, when its control file can be trusted.
@@ -82,6 +85,12 @@ pub(crate) fn check_consent(pgdata: &Path, consent: Consent) -> Result<()> {
         (Consent::Typed(typed), _) if found != Some(typed) => {
             Err(Error::WrongIdentifier { typed, found })
         }
+        (Consent::Plan(planned), _) if found != Some(planned) => Err(Error::OtherBasis {
+            why: format!(
+                "the plan was made for the cluster {planned}, and {} is not that one",
+                pgdata.display()
+            ),
+        }),
         _ => Ok(()),
     }
 }

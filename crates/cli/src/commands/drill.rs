@@ -479,6 +479,7 @@ fn timed(mut document: Document, start: Instant) -> Document {
         | Document::CatalogCost(_)
         | Document::Diff(_)
         | Document::Salvage(_)
+        | Document::Heal(_)
         | Document::Experiment(_) => {}
     }
     document

@@ -27,6 +27,7 @@ registry! {
         salvage::Salvage,
         injure::Injure,
         drill::Drill,
+        heal::Heal,
         lab::Lab,
         report::Report,
         generate_docs::GenerateDocs,

@@ -14,6 +14,7 @@ mod drill;
 mod experiment;
 mod figures;
 mod finding;
+mod heal;
 mod inspect;
 mod loss_drill;
 mod measure;
@@ -494,6 +495,7 @@ pub(crate) fn of(document: &Document, options: &Options<'_>) -> View {
         Document::CatalogCost(document) => catalog_cost::view(document),
         Document::Diff(document) => diff::view(document),
         Document::Salvage(account) => salvage::view(account),
+        Document::Heal(document) => heal::view(document),
         Document::Experiment(document) => experiment::view(document),
     }
 }
