@@ -13,6 +13,7 @@ pub mod drill;
 mod env;
 mod exit;
 mod help;
+mod journal_beside;
 mod machine;
 mod output;
 mod progress;

@@ -4,8 +4,8 @@ use std::fmt;
 
 use pgclinic_model::document::{
     BlindDocument, CATALOG_COST_SCHEMA, CHECKSUMS_SCHEMA, CatalogCostDocument, CheckDocument,
-    ChecksumsDocument, DIFF_SCHEMA, DiffDocument, DrillDocument, ExperimentDocument, InspectDocument, LossDocument, MEASURE_SCHEMA,
-    MeasureDocument, SalvageReport,
+    ChecksumsDocument, DIFF_SCHEMA, DiffDocument, DrillDocument, ExperimentDocument, HEAL_SCHEMA,
+    HealDocument, InspectDocument, LossDocument, MEASURE_SCHEMA, MeasureDocument, SalvageReport,
 };
 use serde::{Deserialize, Serialize};
 
@@ -50,6 +50,8 @@ pub enum Document {
     Checksums(ChecksumsDocument),
     /// `pgclinic.salvage/1`.
     Salvage(SalvageReport),
+    /// `pgclinic.heal/1`.
+    Heal(HealDocument),
     /// `pgclinic.lab/1`.
     Experiment(ExperimentDocument),
 }
@@ -74,7 +76,7 @@ impl fmt::Display for Error {
             Error::UnknownSchema(schema) => write!(
                 f,
                 "the document's schema is {schema:?}; this version of pgclinic reads \
-                 {CHECK}, {INSPECT}, {DRILL}, {BLIND}, {LOSS}, {MEASURE_SCHEMA}, {CATALOG_COST_SCHEMA}, {DIFF_SCHEMA}, {CHECKSUMS_SCHEMA}, {SALVAGE} and {LAB}"
+                 {CHECK}, {INSPECT}, {DRILL}, {BLIND}, {LOSS}, {MEASURE_SCHEMA}, {CATALOG_COST_SCHEMA}, {DIFF_SCHEMA}, {CHECKSUMS_SCHEMA}, {SALVAGE}, {HEAL_SCHEMA} and {LAB}"
             ),
             Error::Malformed(schema, why) => {
                 write!(f, "the document says {schema} but does not hold it: {why}")
@@ -115,6 +117,7 @@ impl Document {
             DIFF_SCHEMA => serde_json::from_slice(bytes).map(Document::Diff),
             CHECKSUMS_SCHEMA => serde_json::from_slice(bytes).map(Document::Checksums),
             SALVAGE => serde_json::from_slice(bytes).map(Document::Salvage),
+            HEAL_SCHEMA => serde_json::from_slice(bytes).map(Document::Heal),
             LAB => serde_json::from_slice(bytes).map(Document::Experiment),
             _ => return Err(Error::UnknownSchema(schema)),
         };
@@ -134,6 +137,7 @@ impl Document {
             Document::Diff(document) => &document.schema,
             Document::Checksums(document) => &document.schema,
             Document::Salvage(account) => &account.schema,
+            Document::Heal(document) => &document.schema,
             Document::Experiment(document) => &document.schema,
         }
     }

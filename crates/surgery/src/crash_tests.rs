@@ -308,7 +308,7 @@ fn from_every_cut_the_first_bytes_come_back() {
     for steps in 0.. {
         let mut files = first.clone();
         files.steps_left = Some(steps);
-        finished = carry_out(&mut files, &folder(), &journal()).is_ok();
+        finished = carry_out(&mut files, &folder(), &journal(), &[]).is_ok();
         for cut in CUTS {
             let mut after = files.after(cut);
             undone(&mut after);
@@ -331,7 +331,7 @@ fn from_every_cut_the_first_bytes_come_back() {
 fn an_undo_that_is_cut_short_can_be_undone_again() {
     let first = cluster();
     let mut applied = first.clone();
-    carry_out(&mut applied, &folder(), &journal()).expect("no fault");
+    carry_out(&mut applied, &folder(), &journal(), &[]).expect("no fault");
     let applied = applied.after(Cut::Synced);
     assert_ne!(applied.cluster(), first.cluster());
     for steps in 0.. {
@@ -352,7 +352,7 @@ fn an_undo_that_is_cut_short_can_be_undone_again() {
 #[test]
 fn other_bytes_are_not_overwritten() {
     let mut files = cluster();
-    carry_out(&mut files, &folder(), &journal()).expect("no fault");
+    carry_out(&mut files, &folder(), &journal(), &[]).expect("no fault");
     files
         .write_at(Path::new("/data/base/5/1"), 200, b"new rows")
         .expect("no fault");
@@ -360,7 +360,7 @@ fn other_bytes_are_not_overwritten() {
     let error = take_back(&mut files, &folder(), Path::new(PGDATA)).expect_err("foreign bytes");
     assert_eq!(
         error.to_string(),
-        "base/5/1 holds neither the bytes from before nor those from after, at offset 100: something else wrote to it, nothing was undone"
+        "base/5/1 holds neither the bytes from before nor those from after, at offset 100: something else wrote to it, nothing was written"
     );
     assert_eq!(files.cluster(), hurt);
 }
@@ -372,7 +372,7 @@ fn nothing_is_written_when_the_bytes_have_changed() {
         .write_at(Path::new("/data/base/5/1"), 200, b"new rows")
         .expect("no fault");
     let now = files.cluster();
-    let error = carry_out(&mut files, &folder(), &journal()).expect_err("changed");
+    let error = carry_out(&mut files, &folder(), &journal(), &[]).expect_err("changed");
     assert_eq!(
         error.to_string(),
         "base/5/1 has changed since the plan was made, other bytes stand at offset 100: nothing was written, make the plan again"
@@ -384,7 +384,7 @@ fn nothing_is_written_when_the_bytes_have_changed() {
 #[test]
 fn a_journal_of_another_cluster_is_refused() {
     let mut files = cluster();
-    carry_out(&mut files, &folder(), &journal()).expect("no fault");
+    carry_out(&mut files, &folder(), &journal(), &[]).expect("no fault");
     // Another cluster with the same files but for its number.
     files.add("/data/global/pg_control", &control_file(NUMBER + 1));
     let error = take_back(&mut files, &folder(), Path::new(PGDATA)).expect_err("another cluster");
@@ -400,7 +400,7 @@ fn a_journal_of_another_cluster_is_refused() {
 fn a_patch_that_overlaps_itself_or_leaves_the_cluster_is_refused() {
     let mut wrong = journal();
     wrong.patch.changes.push(patch().changes[0].clone());
-    let error = carry_out(&mut cluster(), &folder(), &wrong).expect_err("overlap");
+    let error = carry_out(&mut cluster(), &folder(), &wrong, &[]).expect_err("overlap");
     assert_eq!(
         error.to_string(),
         "the plan cannot be carried out: two changes touch the same bytes of base/5/1"
@@ -410,7 +410,7 @@ fn a_patch_that_overlaps_itself_or_leaves_the_cluster_is_refused() {
         kept: "x".into(),
     };
     wrong.patch.changes = vec![outside];
-    let error = carry_out(&mut cluster(), &folder(), &wrong).expect_err("outside");
+    let error = carry_out(&mut cluster(), &folder(), &wrong, &[]).expect_err("outside");
     assert_eq!(
         error.to_string(),
         "../data/base/5/1 is not written to: it is not a plain path below the data directory"

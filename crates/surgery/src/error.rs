@@ -69,11 +69,6 @@ pub enum Error {
         /// What to do.
         advice: String,
     },
-    /// Another run works on the cluster.
-    Locked {
-        /// The data directory.
-        pgdata: PathBuf,
-    },
     /// Neither the bytes from before nor those from after are there.
     Foreign {
         /// The file.
@@ -113,6 +108,23 @@ pub enum Error {
         path: PathBuf,
         /// Its answer.
         source: io::Error,
+    },
+    /// A cure that cannot be done at this place.
+    Cure {
+        /// Where.
+        place: String,
+        /// Why.
+        why: String,
+    },
+    /// Somebody else is writing to the cluster, or taking something back.
+    Locked {
+        /// The data directory.
+        pgdata: PathBuf,
+    },
+    /// The cluster is no longer the one of the plan.
+    OtherBasis {
+        /// What is different.
+        why: String,
     },
     /// No place fits the injury.
     NoTarget {
@@ -226,17 +238,10 @@ impl fmt::Display for Error {
                     "global/pg_control is another one than before: a server was started on the cluster since, or it is another cluster. Nothing was written; {advice}"
                 )
             }
-            Error::Locked { pgdata } => {
-                write!(
-                    f,
-                    "another pgclinic is writing to {}: nothing was written",
-                    pgdata.display()
-                )
-            }
             Error::Foreign { path, why } => {
                 write!(
                     f,
-                    "{path} holds neither the bytes from before nor those from after, {why}: something else wrote to it, nothing was undone"
+                    "{path} holds neither the bytes from before nor those from after, {why}: something else wrote to it, nothing was written"
                 )
             }
             Error::Path { path, why } => write!(f, "{path} is not written to: {why}"),
@@ -253,6 +258,17 @@ impl fmt::Display for Error {
             }
             Error::Io { what, path, source } => {
                 write!(f, "cannot {what} {}: {source}", path.display())
+            }
+            Error::Cure { place, why } => write!(f, "{place}: {why}"),
+            Error::Locked { pgdata } => {
+                write!(
+                    f,
+                    "another pgclinic is writing to {} at this moment: nothing was written",
+                    pgdata.display()
+                )
+            }
+            Error::OtherBasis { why } => {
+                write!(f, "{why}: nothing was written, make the plan again")
             }
             Error::NoTarget { injury, within } => {
                 write!(f, "{within} holds no place that {injury} could hurt")

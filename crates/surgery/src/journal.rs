@@ -16,6 +16,7 @@ use pgclinic_model::plan::{Change, Patch};
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
+use crate::operate::FileBeside;
 use crate::storage::{Owner, Storage};
 use crate::target::FileChange;
 
@@ -188,6 +189,23 @@ impl JournalFolder {
             .and_then(|()| storage.rename(&next, &file))
             .and_then(|()| storage.sync_folder(&self.path))
             .map_err(Error::io("write", &file))
+    }
+
+    /// Writes a file beside the journal that is to come, and makes it last. One that is there
+    /// belongs to somebody else.
+    pub(crate) fn save(&self, storage: &mut dyn Storage, file: &FileBeside) -> Result<()> {
+        let path = self.path.join(&file.name);
+        let found = storage.len(&path).map_err(Error::io("look for", &path))?;
+        if found.is_some() {
+            let why = format!("{} is there already; name another directory", file.name);
+            return Err(self.unusable(why));
+        }
+        storage
+            .create(&path, None)
+            .and_then(|()| storage.write_at(&path, 0, &file.bytes))
+            .and_then(|()| storage.sync(&path))
+            .and_then(|()| storage.sync_folder(&self.path))
+            .map_err(Error::io("write", &path))
     }
 
     /// Copies the bytes that a change will take away, and makes the copy last.

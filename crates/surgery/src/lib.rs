@@ -12,9 +12,11 @@
 mod advice;
 mod byte_edits;
 pub mod checksums;
+mod cluster_lock;
 mod copy;
 #[cfg(test)]
 mod crash_tests;
+pub mod cures;
 mod error;
 pub mod followers;
 mod index_entries;
@@ -25,6 +27,7 @@ mod injury_targets;
 pub mod journal;
 mod operate;
 mod plan_injury;
+mod resume;
 pub mod safety;
 mod storage;
 mod target;
@@ -37,7 +40,7 @@ pub use injury::{Damage, Injury, Wants};
 pub use injury_target::{InjuryTarget, InjuryTargetKind, Row, Value};
 pub use injury_targets::{InjuryTargetRef, InjuryTargets, Within};
 pub use journal::{Journal, JournalFolder};
-pub use operate::{Applied, Operation, Undone, apply, undo};
+pub use operate::{Applied, FileBeside, Operation, Resumed, Undone, apply, resume, undo};
 pub use plan_injury::{
     InjuryOptions, PlannedInjury, injuries, injuries_by_family, injury_named, patched, plan_injury,
     plan_on, seal,

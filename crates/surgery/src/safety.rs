@@ -11,8 +11,6 @@ use std::path::{Path, PathBuf};
 use pgclinic_format::ControlFile;
 use pgclinic_format::control_file::FILE_BYTES;
 use pgclinic_model::plan::{Change, Patch};
-use rustix::fs::{FlockOperation, flock};
-use rustix::io::Errno;
 use rustix::process::{Pid, test_kill_process};
 
 use crate::error::{Error, Result};
@@ -29,32 +27,9 @@ pub enum Consent {
     Marked,
     /// A person said that it is not production and typed its system identifier.
     Typed(u64),
-}
-
-/// Keeps every other run of this program from writing to a cluster for as long as it lives; the
-/// system lets go of it however the program ends, and nothing is left in the cluster.
-#[derive(Debug)]
-pub struct ClusterLock {
-    _directory: fs::File,
-}
-
-impl ClusterLock {
-    /// Takes it.
-    ///
-    /// # Errors
-    /// When another run has it.
-    pub fn take(pgdata: &Path) -> Result<Self> {
-        let directory = fs::File::open(pgdata).map_err(Error::io("open", pgdata))?;
-        match flock(&directory, FlockOperation::NonBlockingLockExclusive) {
-            Ok(()) => Ok(ClusterLock {
-                _directory: directory,
-            }),
-            Err(Errno::WOULDBLOCK) => Err(Error::Locked {
-                pgdata: pgdata.into(),
-            }),
-            Err(error) => Err(Error::io("lock", pgdata)(error.into())),
-        }
-    }
+    /// A person consented to a plan that was made for the cluster with this system identifier, and
+    /// was shown with it.
+    Plan(u64),
 }
 
 /// The number of the cluster, when its control file can be trusted.
@@ -110,6 +85,12 @@ pub(crate) fn check_consent(pgdata: &Path, consent: Consent) -> Result<()> {
         (Consent::Typed(typed), _) if found != Some(typed) => {
             Err(Error::WrongIdentifier { typed, found })
         }
+        (Consent::Plan(planned), _) if found != Some(planned) => Err(Error::OtherBasis {
+            why: format!(
+                "the plan was made for the cluster {planned}, and {} is not that one",
+                pgdata.display()
+            ),
+        }),
         _ => Ok(()),
     }
 }

@@ -23,8 +23,10 @@ const RETURNING: &str = "pgclinic-undo";
 
 /// How a change was found.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Found {
+pub(crate) enum Found {
+    /// As if nobody had written.
     Before,
+    /// Written, or in between.
     NotBefore,
 }
 
@@ -61,7 +63,7 @@ pub(crate) fn take_back(
 
 /// The cluster is the journal's: its control file, with the bytes from before laid over it, says
 /// so. A journal of a cluster whose control file made no sense is known by its bytes alone.
-fn check_identity(
+pub(crate) fn check_identity(
     storage: &dyn Storage,
     folder: &JournalFolder,
     journal: &Journal,
@@ -143,7 +145,8 @@ fn kept_of<'a>(folder: &JournalFolder, journal: &'a Journal, name: &str) -> Resu
         .ok_or_else(|| folder.unusable(format!("it does not tell about {name}")))
 }
 
-fn examine(
+/// How a change is found; anything that is neither from before nor from after is an error.
+pub(crate) fn examine(
     storage: &dyn Storage,
     folder: &JournalFolder,
     journal: &Journal,

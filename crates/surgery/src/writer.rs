@@ -1,7 +1,7 @@
 //! Writes a patch to a cluster: look, journal, write, read back, mark.
 //!
 //! ```text
-//! verify all ─► kept files, journal (planned) ─► sync ─► write, sync ─► … ─► read back ─► journal (applied)
+//! verify all ─► files beside, kept files, journal (planned) ─► sync ─► write, sync ─► … ─► read back ─► journal (applied)
 //! ```
 
 use std::path::Path;
@@ -10,6 +10,7 @@ use pgclinic_model::plan::Change;
 
 use crate::error::{Error, Result};
 use crate::journal::{Journal, JournalFolder, Range, State, each_step};
+use crate::operate::FileBeside;
 use crate::storage::Storage;
 use crate::target::{FileChange, targets};
 
@@ -18,6 +19,7 @@ pub(crate) fn carry_out(
     storage: &mut dyn Storage,
     folder: &JournalFolder,
     journal: &Journal,
+    beside: &[FileBeside],
 ) -> Result<()> {
     let mut journal = journal.clone();
     let patch = journal.patch.clone();
@@ -29,6 +31,9 @@ pub(crate) fn carry_out(
             .map_err(Error::io("open for writing", &target.file))?;
     }
     folder.create(storage)?;
+    for file in beside {
+        folder.save(storage, file)?;
+    }
     for target in &targets {
         journal.kept.extend(folder.keep(storage, target)?);
     }
@@ -64,7 +69,7 @@ fn check_before(storage: &dyn Storage, target: &FileChange<'_>) -> Result<()> {
     }
 }
 
-fn write(storage: &mut dyn Storage, target: &FileChange<'_>) -> Result<()> {
+pub(crate) fn write(storage: &mut dyn Storage, target: &FileChange<'_>) -> Result<()> {
     let file = &target.file;
     match target.change {
         Change::Bytes { offset, after, .. } => storage
@@ -81,7 +86,7 @@ fn write(storage: &mut dyn Storage, target: &FileChange<'_>) -> Result<()> {
     .map_err(Error::io("write", file))
 }
 
-fn check_after(storage: &dyn Storage, target: &FileChange<'_>) -> Result<()> {
+pub(crate) fn check_after(storage: &dyn Storage, target: &FileChange<'_>) -> Result<()> {
     let file = &target.file;
     let len = storage.len(file).map_err(Error::io("read back", file))?;
     let right = match target.change {

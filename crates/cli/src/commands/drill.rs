@@ -480,6 +480,7 @@ fn timed(mut document: Document, start: Instant) -> Document {
         | Document::Diff(_)
         | Document::Checksums(_)
         | Document::Salvage(_)
+        | Document::Heal(_)
         | Document::Experiment(_) => {}
     }
     document

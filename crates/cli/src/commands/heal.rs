@@ -1,12 +1,120 @@
-//! `pgclinic heal`: repairs with a plan, a journal and an undo.
+//! `pgclinic heal PGDATA --at PATH:BLOCK:ITEM --kill`: a plan, and with consent the plan carried
+//! out, with a journal that takes it back.
 
+mod at;
+mod carry_out;
 mod checksums;
+mod consent;
+mod journal;
+mod saved_plan;
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Instant;
 
 use clap::{ArgMatches, Args, Command as ClapCommand, FromArgMatches};
+use pgclinic_cluster::{Cluster, target_of};
+use pgclinic_model::document::{CureRequest, HEAL_SCHEMA, HealDocument, HealOutcome, Tool};
+use pgclinic_report::Document;
+use pgclinic_surgery::cures::{HealPlan, plan_heal};
 
 use crate::commands::Command;
 use crate::env::Env;
 use crate::exit::{Exit, Failure};
+use crate::output::OutputArgs;
+use crate::stillness::Stillness;
+use crate::target::{self, Opening};
+use at::At;
+use consent::Consents;
+
+#[derive(Debug, Args)]
+struct Arguments {
+    /// A data directory whose server was shut down
+    #[arg(value_name = "PGDATA", required_unless_present_any = ["undo", "resume"])]
+    pgdata: Option<PathBuf>,
+    /// Where: PATH:BLOCK:ITEM, or PATH:BLOCK for a page
+    ///
+    /// PATH is any file of the relation, relative to the data directory, as in base/5/16384. BLOCK
+    /// counts through the whole fork, ITEM is the line pointer number from 1. It may be given
+    /// several times: the cure is done at each place, in this order.
+    #[arg(long, value_name = "PLACE", value_parser = at::parse)]
+    at: Vec<At>,
+    #[command(flatten)]
+    cure: CureArgs,
+    #[command(flatten)]
+    consents: Consents,
+    /// Work on a copy of it, in this new directory
+    ///
+    /// The copy is marked with the file pgclinic.drill, and is where to begin.
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["undo", "resume"])]
+    copy_to: Option<PathBuf>,
+    /// Directory for the journal
+    ///
+    /// By default beside the data directory.
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["undo", "resume"])]
+    journal: Option<PathBuf>,
+    /// Write the plan to this file, to be carried out later
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["yes", "accept", "apply", "undo", "resume"])]
+    save: Option<PathBuf>,
+    /// Carry out the plan of this file
+    ///
+    /// Only when system identifier, control file and pages are those of the plan, and the plan is
+    /// what would be planned for them again: one that was edited is refused.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["at", "undo", "resume"])]
+    apply: Option<PathBuf>,
+    /// Give the first bytes back that this journal keeps
+    #[arg(long, value_name = "JOURNAL", conflicts_with_all = ["at", "resume"])]
+    undo: Option<PathBuf>,
+    /// Complete what was interrupted, by its journal
+    #[arg(long, value_name = "JOURNAL", conflicts_with = "at")]
+    resume: Option<PathBuf>,
+    #[command(flatten)]
+    output: OutputArgs,
+}
+
+/// What is done.
+#[derive(Debug, Args)]
+#[group(multiple = false)]
+#[command(next_help_heading = "Cures")]
+struct CureArgs {
+    /// Make a row visible to everybody, as heap_force_freeze
+    #[arg(long)]
+    freeze: bool,
+    /// Give up a row: LP_DEAD, as heap_force_kill
+    #[arg(long)]
+    kill: bool,
+    /// Let the server ask pg_xact again about a row
+    #[arg(long)]
+    clear_hint_bits: bool,
+    /// Set a line pointer LP_UNUSED
+    #[arg(long)]
+    empty_line_pointer: bool,
+    /// Give up a page: zeros, as zero_damaged_pages
+    #[arg(long)]
+    zero_page: bool,
+    /// Replace a TOASTed value of a row by null, or by ''
+    ///
+    /// By the empty value where the column is NOT NULL and its type is text, varchar, char or
+    /// bytea.
+    #[arg(long, value_name = "COLUMN")]
+    cut_toast_value: Option<String>,
+}
+
+impl CureArgs {
+    /// Name of the cure, and its column.
+    fn named(&self) -> Option<(&'static str, Option<String>)> {
+        let flags = [
+            ("freeze", self.freeze),
+            ("kill", self.kill),
+            ("clear-hint-bits", self.clear_hint_bits),
+            ("empty-line-pointer", self.empty_line_pointer),
+            ("zero-page", self.zero_page),
+            ("cut-toast-value", self.cut_toast_value.is_some()),
+        ];
+        let named = flags.into_iter().find(|(_, is_set)| *is_set);
+        named.map(|(name, _)| (name, self.cut_toast_value.clone()))
+    }
+}
 
 const CHECKSUMS: &str = "checksums";
 
@@ -20,20 +128,161 @@ impl Command for Heal {
 
     fn arguments(&self) -> ClapCommand {
         let checksums = checksums::Arguments::augment_args(ClapCommand::new(CHECKSUMS))
-            .about("Enables, disables or verifies data checksums of a stopped cluster")
+            .about("Turns data checksums on or off, and verifies them")
             .after_help(checksums::AFTER_HELP);
-        ClapCommand::new(self.name())
-            .about("Heals a stopped cluster, with a journal that undoes it")
+        Arguments::augment_args(ClapCommand::new(self.name()))
             .subcommand(checksums)
-            .subcommand_required(true)
+            .args_conflicts_with_subcommands(true)
+            .subcommand_negates_reqs(true)
+            .about("Plans a cure of a page, carries it out, and undoes it")
+            .after_help(
+                "Without --yes or --accept nothing is written: the plan is shown.\n\n\
+                 Examples:\n  \
+                   pgclinic heal PGDATA --at base/5/16384:35:7 --kill\n  \
+                   pgclinic heal PGDATA --at base/5/16384:35:7 --kill --accept 0123abcd \\\n      \
+                     --copy-to /var/tmp/copy\n  \
+                   pgclinic heal --undo PGDATA.heal.journal\n\n\
+                 Exit codes: 0 healed and checked again, undone, or a plan saved; 1 damage\n\
+                 remains on what was healed, 2 refused, 3 partly undecided: a plan that waits\n\
+                 for consent, a cure left out, a page that could not be checked again.",
+            )
     }
 
     fn run(&self, matches: &ArgMatches, world: &mut Env<'_>) -> Result<Exit, Failure> {
-        match matches.subcommand() {
-            Some((CHECKSUMS, matches)) => {
-                checksums::run(&checksums::Arguments::from_arg_matches(matches)?, world)
-            }
-            _ => Err(Failure::new("name what to heal; --help lists it")),
+        if let Some((CHECKSUMS, matches)) = matches.subcommand() {
+            return checksums::run(&checksums::Arguments::from_arg_matches(matches)?, world);
         }
+        let arguments = Arguments::from_arg_matches(matches)?;
+        let start = Instant::now();
+        let targets: Vec<&Path> = arguments.pgdata.iter().map(PathBuf::as_path).collect();
+        arguments.output.refuse_early(HEAL_SCHEMA, &targets)?;
+        let mut document = match (&arguments.undo, &arguments.resume) {
+            (Some(journal), _) => journal::undone(journal, arguments.pgdata.as_deref(), world)?,
+            (_, Some(journal)) => journal::resumed(journal, arguments.pgdata.as_deref(), world)?,
+            (None, None) => planned(&arguments, world)?,
+        };
+        document.elapsed_s = start.elapsed().as_secs_f64();
+        let exit = exit_of(&document, &arguments)?;
+        Ok(arguments
+            .output
+            .give(&Document::Heal(document), exit, world))
+    }
+}
+
+/// Writes the plan where that was asked for; the exit code.
+fn exit_of(document: &HealDocument, arguments: &Arguments) -> Result<Exit, Failure> {
+    if let Some(path) = &arguments.save {
+        saved_plan::save(path, document)?;
+        return Ok(Exit::Healthy);
+    }
+    Ok(match document.outcome {
+        HealOutcome::Planned if !document.obstacles.is_empty() => Exit::Failed,
+        HealOutcome::Healed | HealOutcome::Undone => Exit::Healthy,
+        HealOutcome::DamageRemains => Exit::Damaged,
+        HealOutcome::Planned | HealOutcome::PartlyUndecided => Exit::Incomplete,
+    })
+}
+
+/// A plan, carried out where somebody consented.
+fn planned(arguments: &Arguments, world: &mut Env<'_>) -> Result<HealDocument, Failure> {
+    let Some(pgdata) = &arguments.pgdata else {
+        return Err(Failure::new("name a data directory"));
+    };
+    refuse_others(pgdata)?;
+    let (document, requests) = match &arguments.apply {
+        Some(path) => {
+            let saved = saved_plan::read(path)?;
+            let document = plan_of(pgdata, &saved.request, world)?;
+            saved_plan::refuse_changed(&saved, &document)?;
+            (document, saved.request)
+        }
+        None => {
+            let requests = requests(arguments)?;
+            (plan_of(pgdata, &requests, world)?, requests)
+        }
+    };
+    let chosen = arguments.consents.chosen(&document.cures)?;
+    if chosen.is_empty() {
+        return Ok(consent::with_commands(document, pgdata, &requests));
+    }
+    if let Some(why) = document.obstacles.first() {
+        return Err(Failure::new(why));
+    }
+    carry_out::carry_out(arguments, pgdata, document, &chosen, world)
+}
+
+fn requests(arguments: &Arguments) -> Result<Vec<CureRequest>, Failure> {
+    let Some((cure, column)) = arguments.cure.named() else {
+        return Err(Failure::new(
+            "name a cure, such as --kill; --help lists them",
+        ));
+    };
+    if arguments.at.is_empty() {
+        return Err(Failure::new(
+            "name the place with --at PATH:BLOCK:ITEM, such as base/5/16384:35:7",
+        ));
+    }
+    arguments
+        .at
+        .iter()
+        .map(|at| at.request(cure, column.clone()))
+        .collect()
+}
+
+/// Only a data directory that no server has open is planned for: another one changes while it is
+/// read.
+fn refuse_others(pgdata: &Path) -> Result<(), Failure> {
+    if let Some(pid) = target::running_server(pgdata) {
+        let why = "its pages change while they are read, and its files are never written to. Shut it down first, or name a copy";
+        return Err(Failure::new(format!(
+            "the server with process {pid} is running on {}: {why}",
+            pgdata.display()
+        )));
+    }
+    if !pgdata.is_dir() || target::archive_of(pgdata).is_some() {
+        let why = "only that can be healed; restore a backup in archives into a directory first";
+        return Err(Failure::new(format!(
+            "{} is no data directory, and {why}",
+            pgdata.display()
+        )));
+    }
+    Ok(())
+}
+
+fn opened(pgdata: &Path, world: &Env<'_>) -> Result<Cluster, Failure> {
+    target::open_cluster(pgdata, Opening::new(world, None))
+}
+
+/// Nobody else is at work on the files.
+fn still(pgdata: &Path, world: &mut Env<'_>) -> Result<Stillness, Failure> {
+    let interrupted = Arc::clone(&world.interrupted);
+    Stillness::of(pgdata, &interrupted, &mut |words| world.say(words))
+}
+
+fn plan_of(
+    pgdata: &Path,
+    requests: &[CureRequest],
+    world: &Env<'_>,
+) -> Result<HealDocument, Failure> {
+    let cluster = opened(pgdata, world)?;
+    let plan = plan_heal(&cluster, requests)?;
+    Ok(document_of(&cluster, pgdata, plan))
+}
+
+fn document_of(cluster: &Cluster, pgdata: &Path, plan: HealPlan) -> HealDocument {
+    HealDocument {
+        schema: HEAL_SCHEMA.into(),
+        tool: Tool::this(),
+        target: target_of(cluster, &target::spec_of(pgdata)),
+        outcome: HealOutcome::Planned,
+        basis: plan.basis,
+        request: plan.request,
+        obstacles: plan.obstacles,
+        cures: plan.cures,
+        warnings: plan.warnings,
+        other_findings: Vec::new(),
+        follow_up: plan.follow_up,
+        applied: None,
+        elapsed_s: 0.0,
     }
 }

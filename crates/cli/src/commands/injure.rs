@@ -13,6 +13,7 @@ use pgclinic_surgery::{
 use crate::commands::Command;
 use crate::env::Env;
 use crate::exit::{Exit, Failure};
+use crate::journal_beside::journal_beside;
 use crate::stillness::Stillness;
 use crate::target::{self, Opening};
 
@@ -216,21 +217,10 @@ fn carried_out(
         consent,
         what: injury.name,
         time: None,
+        beside: &[],
+        control_file: None,
     };
     Ok(apply(&operation)?)
-}
-
-/// `PGDATA.INJURY.journal`, with a number where that is taken.
-pub(crate) fn journal_beside(pgdata: &Path, injury: &str) -> PathBuf {
-    let full = pgdata
-        .canonicalize()
-        .unwrap_or_else(|_| pgdata.to_path_buf());
-    let stem = format!("{}.{injury}", full.display());
-    let numbered = (2..u32::MAX).map(|number| PathBuf::from(format!("{stem}.{number}.journal")));
-    let mut names = std::iter::once(PathBuf::from(format!("{stem}.journal"))).chain(numbered);
-    names
-        .find(|path| !path.exists())
-        .unwrap_or_else(|| PathBuf::from(format!("{stem}.journal")))
 }
 
 fn shown(injury: &Injury, planned: &PlannedInjury) -> String {

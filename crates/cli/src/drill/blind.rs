@@ -238,6 +238,8 @@ fn fire(ward: &Ward<'_>, shot: &Shot, copy: &mut BenchCopy) -> Result<BlindTrial
         consent: Consent::Marked,
         what: "a blind shot",
         time: None,
+        beside: &[],
+        control_file: None,
     };
     apply(&operation(&journal))?;
     let verdict = NewFindings::new(master::check(&copy.pgdata, 0)?, ward.healthy);

@@ -235,6 +235,8 @@ fn hurt(ward: &Ward<'_>, planned: &Planned, copy: &BenchCopy, name: &str) -> Res
         consent: Consent::Marked,
         what: planned.injury.name,
         time: None,
+        beside: &[],
+        control_file: None,
     };
     apply(&operation)?;
     Ok(())

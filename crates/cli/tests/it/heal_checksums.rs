@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use pgclinic_model::document::{ChecksumsDocument, ChecksumsOutcome, DamagedPageChoice};
-use pgclinic_servers::{Checksums, StopMode};
+use pgclinic_servers::{Checksums, ConnectionTarget, StopMode};
 use pgclinic_testkit::{TempCopy, copy_of, seed, server};
 
 use crate::common::{self, SmallDisk, pgclinic, text};
@@ -223,7 +223,7 @@ fn nodes_that_differ_are_named_with_what_to_do() {
     assert_eq!(document(&compared.out).outcome, ChecksumsOutcome::Differs);
 
     let server = standby.start().expect("a server");
-    let url = server.target("postgres").to_string();
+    let url = ConnectionTarget::of(&server, "postgres").to_string();
     let compared = heal(&primary.pgdata, &["--compare", "--standby", &url]).exits(1);
     let compared = document(&compared.out);
     assert_eq!(compared.nodes[0].target.checksums, Some(false));

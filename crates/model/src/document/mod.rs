@@ -8,6 +8,7 @@ mod checksums;
 mod diff;
 mod drill;
 mod experiment;
+mod heal;
 mod inspect;
 mod loss;
 mod measure;
@@ -39,6 +40,10 @@ pub use experiment::{
     EffectPoint, ExperimentDocument, MachineSummary, MeasuredLine, MeasuredPoint, MetricFigure,
     MetricSummary, NoiseFloor, PlanSummary, PublishedAnswer, PublishedLine, RunSummary, RunWord,
     Side, Slope,
+};
+pub use heal::{
+    AppliedHeal, Cure, CureOutcome, CureRequest, DanglingEntries, FieldChange, HEAL_SCHEMA,
+    HealBasis, HealDocument, HealOutcome, HealRow, PageChange, SavedRows,
 };
 pub use inspect::{Field, HexRange, InspectDocument, ItemAnatomy, PageAnatomy, ValueAnatomy};
 pub use loss::{LossCell, LossDocument};

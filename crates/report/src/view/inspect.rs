@@ -194,7 +194,7 @@ fn first_values(values: &[ValueAnatomy]) -> String {
 }
 
 /// A table on a page, lines in a terminal.
-fn values(values: &[ValueAnatomy]) -> Vec<Block> {
+pub(super) fn values(values: &[ValueAnatomy]) -> Vec<Block> {
     if values.is_empty() {
         return Vec::new();
     }

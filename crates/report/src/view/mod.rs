@@ -15,6 +15,7 @@ mod drill;
 mod experiment;
 mod figures;
 mod finding;
+mod heal;
 mod inspect;
 mod loss_drill;
 mod measure;
@@ -496,6 +497,7 @@ pub(crate) fn of(document: &Document, options: &Options<'_>) -> View {
         Document::Diff(document) => diff::view(document),
         Document::Checksums(document) => checksums::view(document),
         Document::Salvage(account) => salvage::view(account),
+        Document::Heal(document) => heal::view(document),
         Document::Experiment(document) => experiment::view(document),
     }
 }

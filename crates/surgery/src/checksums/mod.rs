@@ -23,9 +23,10 @@ use pgclinic_check::CheckOptions;
 use pgclinic_cluster::Cluster;
 use pgclinic_model::{CheckDocument, Progress};
 
+use crate::cluster_lock::ClusterLock;
 use crate::error::Result;
 use crate::journal::State;
-use crate::safety::{self, ClusterLock};
+use crate::safety;
 pub use control::ChecksumsState;
 use control::StoppedControl;
 use fields::{Direction, FieldPass, Written};

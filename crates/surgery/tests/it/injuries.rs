@@ -77,6 +77,8 @@ fn every_injury_is_taken_back(major: u16) {
                 consent: Consent::Marked,
                 what: name,
                 time: None,
+                beside: &[],
+                control_file: None,
             };
             let files = || {
                 planned

@@ -37,6 +37,8 @@ fn write(pgdata: &Path, patch: &Patch, journal: &Path, consent: Consent) -> Resu
         consent,
         what: "test",
         time: Some("2024-02-29 03:14:15 UTC"),
+        beside: &[],
+        control_file: None,
     };
     apply(&operation).map(drop)
 }

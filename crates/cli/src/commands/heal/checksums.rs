@@ -24,9 +24,9 @@ use pgclinic_surgery::checksums::{
 };
 
 use crate::args::{LoadArgs, SelectionArgs};
-use crate::commands::injure::journal_beside;
 use crate::env::Env;
 use crate::exit::{Exit, FailOnArgs, Failure, ResultClass};
+use crate::journal_beside::journal_beside;
 use crate::output::OutputArgs;
 use crate::progress::Bar;
 use crate::stillness::Stillness;

@@ -1,0 +1,151 @@
+//! The cures that somebody consented to are written, read back, and their pages checked again.
+
+use std::path::Path;
+
+use pgclinic_model::document::{
+    AppliedHeal, Cure, CureOutcome, CureRequest, HealDocument, HealOutcome,
+};
+use pgclinic_surgery::cures::{HealPlan, check_again, plan_heal};
+use pgclinic_surgery::{Applied, Consent, FileBeside, Operation, apply, copy_to};
+
+use super::{Arguments, document_of, opened, still};
+use crate::env::Env;
+use crate::exit::Failure;
+use crate::journal_beside::journal_beside;
+
+/// Name of the plan beside the journal.
+pub(super) const PLAN_FILE: &str = "plan.json";
+
+/// Carries out the chosen cures of the plan that `shown` is, on the directory or on a new copy.
+pub(super) fn carry_out(
+    arguments: &Arguments,
+    pgdata: &Path,
+    shown: HealDocument,
+    chosen: &[usize],
+    world: &mut Env<'_>,
+) -> Result<HealDocument, Failure> {
+    let stillness = still(pgdata, world)?;
+    let home = match &arguments.copy_to {
+        Some(copy) => copy_to(pgdata, copy)?.pgdata,
+        None => pgdata.to_path_buf(),
+    };
+    let cluster = opened(&home, world)?;
+    let requests = chosen.iter().filter_map(|index| shown.request.get(*index));
+    let requests: Vec<CureRequest> = requests.cloned().collect();
+    let plan = plan_heal(&cluster, &requests)?;
+    refuse_other_cures(&shown, chosen, &plan)?;
+    let (patch, control_file) = (plan.patch.clone(), plan.basis.control_file.clone());
+    let planned = document_of(&cluster, &home, plan);
+    stillness.holds()?;
+    let journal = arguments.journal.clone();
+    let journal = journal.unwrap_or_else(|| journal_beside(&home, "heal"));
+    let beside = [plan_file(&planned)?];
+    let operation = Operation {
+        pgdata: &home,
+        patch: &patch,
+        journal: &journal,
+        consent: Consent::Plan(identifier(&planned)?),
+        what: &what(&planned.cures),
+        time: None,
+        beside: &beside,
+        control_file: Some(&control_file),
+    };
+    let applied = apply(&operation)?;
+    let written = with_applied(planned, &home, &applied, arguments);
+    let mut healed = checked(written, &home, world)?;
+    add_left_out(&mut healed, shown, chosen);
+    Ok(healed)
+}
+
+/// What is carried out is what was shown: an earlier cure that was left out may have made another
+/// one of a later cure on the same page.
+fn refuse_other_cures(
+    shown: &HealDocument,
+    chosen: &[usize],
+    plan: &HealPlan,
+) -> Result<(), Failure> {
+    let shown = chosen.iter().filter_map(|index| shown.cures.get(*index));
+    for (shown, planned) in shown.zip(&plan.cures) {
+        if (&shown.id, shown.safety, &shown.fields)
+            != (&planned.id, planned.safety, &planned.fields)
+        {
+            return Err(Failure::new(format!(
+                "without the cures before it, cure {} is not what was shown: consent to all of them, or plan it alone. Nothing was written",
+                shown.id
+            )));
+        }
+    }
+    Ok(())
+}
+
+fn identifier(document: &HealDocument) -> Result<u64, Failure> {
+    Ok(document.basis.system_identifier.parse()?)
+}
+
+fn plan_file(document: &HealDocument) -> Result<FileBeside, Failure> {
+    Ok(FileBeside {
+        name: PLAN_FILE.into(),
+        bytes: serde_json::to_vec_pretty(document)?,
+    })
+}
+
+/// For whoever reads the journal.
+fn what(cures: &[Cure]) -> String {
+    let words = cures
+        .iter()
+        .map(|cure| format!("{} {}", cure.name, cure.place));
+    words.collect::<Vec<_>>().join("; ")
+}
+
+fn with_applied(
+    mut document: HealDocument,
+    home: &Path,
+    applied: &Applied,
+    arguments: &Arguments,
+) -> HealDocument {
+    let directory = applied.journal.parent().unwrap_or(&applied.journal);
+    document.applied = Some(AppliedHeal {
+        pgdata: home.display().to_string(),
+        journal: directory.display().to_string(),
+        is_copy: arguments.copy_to.is_some(),
+        changes: applied.changes,
+        rows_saved: Vec::new(),
+    });
+    document
+}
+
+/// The document with what the check says of the pages that were written.
+pub(super) fn checked(
+    mut document: HealDocument,
+    home: &Path,
+    world: &Env<'_>,
+) -> Result<HealDocument, Failure> {
+    let cluster = opened(home, world)?;
+    document.other_findings = check_again(&cluster, &mut document.cures);
+    document.outcome = outcome_of(&document.cures);
+    Ok(document)
+}
+
+fn outcome_of(cures: &[Cure]) -> HealOutcome {
+    let has = |outcome| cures.iter().any(|cure| cure.outcome == outcome);
+    if has(CureOutcome::DamageRemains) {
+        HealOutcome::DamageRemains
+    } else if has(CureOutcome::NotChecked) || has(CureOutcome::LeftOut) {
+        HealOutcome::PartlyUndecided
+    } else {
+        HealOutcome::Healed
+    }
+}
+
+/// Cures to which nobody consented stand in the report, after the others.
+fn add_left_out(healed: &mut HealDocument, shown: HealDocument, chosen: &[usize]) {
+    let all = (0..).zip(shown.cures.into_iter().zip(shown.request));
+    for (_, (cure, request)) in all.filter(|(index, _)| !chosen.contains(index)) {
+        healed.cures.push(Cure {
+            outcome: CureOutcome::LeftOut,
+            ..cure
+        });
+        healed.request.push(request);
+    }
+    healed.outcome = outcome_of(&healed.cures);
+}

@@ -1,0 +1,114 @@
+//! What somebody consents to: exact cures with one word, lossy ones with one each. The word for a
+//! lossy cure is its id, which only the plan of this cluster with these bytes tells: nobody can
+//! consent to what was not shown.
+
+use std::path::Path;
+
+use clap::Args;
+use pgclinic_model::document::{Cure, CureRequest, HealDocument, PlanStep};
+use pgclinic_model::plan::Safety;
+use pgclinic_model::shell_word;
+
+use crate::exit::Failure;
+
+/// The words.
+#[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Consent")]
+pub(super) struct Consents {
+    /// Carry out the exact cures of the plan
+    #[arg(long, conflicts_with_all = ["undo", "resume"])]
+    yes: bool,
+    /// Carry out the lossy cure with this id
+    ///
+    /// The plan shows it. It follows from the system identifier, the place and the bytes of the
+    /// page, and means nothing once one of them is another. Give the option once for each cure.
+    #[arg(long, value_name = "ID", conflicts_with_all = ["undo", "resume"])]
+    accept: Vec<String>,
+}
+
+impl Consents {
+    /// The cures that somebody consented to, by their place in the plan.
+    pub(super) fn chosen(&self, cures: &[Cure]) -> Result<Vec<usize>, Failure> {
+        for id in &self.accept {
+            if !cures.iter().any(|cure| cure.id == *id) {
+                return Err(Failure::new(format!(
+                    "no cure of this plan has the id {id}: the page may have changed since it was shown. Nothing was written, show the plan again"
+                )));
+            }
+        }
+        let is_chosen = |cure: &Cure| match cure.safety {
+            Safety::Exact => self.yes || self.accept.contains(&cure.id),
+            Safety::Lossy => self.accept.contains(&cure.id),
+            Safety::ShowOnly => false,
+        };
+        let chosen = (0..).zip(cures).filter(|(_, cure)| is_chosen(cure));
+        Ok(chosen.map(|(index, _)| index).collect())
+    }
+}
+
+/// The plan with the commands that carry it out, the copy first.
+pub(super) fn with_commands(
+    mut document: HealDocument,
+    pgdata: &Path,
+    requests: &[CureRequest],
+) -> HealDocument {
+    if !document.obstacles.is_empty() {
+        return document;
+    }
+    let command = command(pgdata, requests, &document.cures);
+    let step = |name: &str, why: &str, command: String| PlanStep {
+        name: name.into(),
+        safety: safety_of(&document.cures),
+        why: why.into(),
+        relations: Vec::new(),
+        relations_omitted: 0,
+        commands: vec![command],
+        commands_omitted: 0,
+    };
+    let copy = step(
+        "heal-a-copy",
+        "first on a copy, whose server shows whether the rows are as they should be",
+        format!("{command} --copy-to DIR"),
+    );
+    let identifier = &document.basis.system_identifier;
+    let why = format!(
+        "then in place, in the cluster with the system identifier {identifier}; the journal takes it back"
+    );
+    let in_place = step("heal-in-place", &why, command);
+    document.follow_up.splice(0..0, [copy, in_place]);
+    document
+}
+
+fn safety_of(cures: &[Cure]) -> Safety {
+    let safeties = cures.iter().map(|cure| cure.safety);
+    safeties.min().unwrap_or(Safety::Exact)
+}
+
+fn command(pgdata: &Path, requests: &[CureRequest], cures: &[Cure]) -> String {
+    let mut words = vec![
+        "pgclinic heal".to_owned(),
+        shell_word(&pgdata.display().to_string()),
+    ];
+    for request in requests {
+        let item = request
+            .item
+            .map(|item| format!(":{item}"))
+            .unwrap_or_default();
+        words.push(format!(
+            "--at {}:{}{item}",
+            shell_word(&request.path),
+            request.block
+        ));
+    }
+    if let Some(request) = requests.first() {
+        let column = request.column.as_deref();
+        let column = column.map(|column| format!(" {}", shell_word(column)));
+        words.push(format!("--{}{}", request.cure, column.unwrap_or_default()));
+    }
+    if cures.iter().any(|cure| cure.safety == Safety::Exact) {
+        words.push("--yes".into());
+    }
+    let lossy = cures.iter().filter(|cure| cure.safety == Safety::Lossy);
+    words.extend(lossy.map(|cure| format!("--accept {}", cure.id)));
+    words.join(" ")
+}

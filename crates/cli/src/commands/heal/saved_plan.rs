@@ -1,0 +1,102 @@
+//! `--save` and `--apply`: a plan in a file. It is believed only as far as it can be made again: the
+//! request in it is planned for the bytes that are there, and whatever differs refuses it.
+
+use std::fs::File;
+use std::io::Read;
+use std::path::Path;
+
+use pgclinic_model::document::{Cure, HealDocument};
+use pgclinic_report::Document;
+
+use crate::exit::Failure;
+use crate::output::write_file;
+
+/// A plan of a whole heal is smaller.
+const PLAN_BYTES_MAX: u64 = 1 << 30;
+
+/// Writes the plan, whole or not at all.
+pub(super) fn save(path: &Path, document: &HealDocument) -> Result<(), Failure> {
+    write_file(path, "plan", |out| {
+        serde_json::to_writer_pretty(&mut *out, document)?;
+        writeln!(out)
+    })
+}
+
+/// Reads a plan.
+pub(super) fn read(path: &Path) -> Result<HealDocument, Failure> {
+    let unreadable = |why: &dyn std::fmt::Display| {
+        Failure::new(format!("the plan {} cannot be used: {why}", path.display()))
+    };
+    let file = File::open(path).map_err(|error| unreadable(&error))?;
+    let mut bytes = Vec::new();
+    let read = file.take(PLAN_BYTES_MAX).read_to_end(&mut bytes);
+    read.map_err(|error| unreadable(&error))?;
+    match Document::from_json(&bytes) {
+        Ok(Document::Heal(document)) => Ok(document),
+        Ok(other) => Err(unreadable(&format!(
+            "it is a document of {}",
+            other.schema()
+        ))),
+        Err(error) => Err(unreadable(&error)),
+    }
+}
+
+/// The saved plan is what is planned now.
+pub(super) fn refuse_changed(saved: &HealDocument, now: &HealDocument) -> Result<(), Failure> {
+    let refuse = |why: String| {
+        Err(Failure::new(format!(
+            "{why}: nothing was written, make the plan again"
+        )))
+    };
+    let (old, new) = (&saved.basis, &now.basis);
+    if old.system_identifier != new.system_identifier {
+        return refuse(format!(
+            "the plan was made for the cluster {}, and this one is {}",
+            old.system_identifier, new.system_identifier
+        ));
+    }
+    if old.control_file != new.control_file {
+        return refuse("the control file is not that of the plan: a server ran since".into());
+    }
+    if saved.cures.len() != now.cures.len() {
+        return refuse(
+            "the plan was edited: it has another number of cures than its request".into(),
+        );
+    }
+    for (saved, now) in saved.cures.iter().zip(&now.cures) {
+        let pages = |cure: &Cure| {
+            cure.pages
+                .iter()
+                .map(|page| page.before.clone())
+                .collect::<Vec<_>>()
+        };
+        if pages(saved) != pages(now) {
+            return refuse(format!("{} is not the page of the plan", now.place));
+        }
+        if substance(saved) != substance(now) {
+            return refuse(format!(
+                "the plan of {} was edited: it is not what would be planned",
+                now.place
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// All of a cure but its sentences, which another version may word otherwise.
+fn substance(cure: &Cure) -> Cure {
+    Cure {
+        summary: String::new(),
+        evidence: Vec::new(),
+        warnings: Vec::new(),
+        rows: cure
+            .rows
+            .iter()
+            .map(|row| pgclinic_model::document::HealRow {
+                state: String::new(),
+                ..row.clone()
+            })
+            .collect(),
+        ..cure.clone()
+    }
+}

@@ -1,0 +1,250 @@
+//! `pgclinic.heal/1`: cures of single pages, as they are planned and as they were carried out.
+
+use pgclinic_format::{BlockNo, Fork};
+use serde::{Deserialize, Serialize};
+
+use super::{Finding, Place, PlanStep, Target, Tool, ValueAnatomy};
+use crate::plan::{Change, Safety};
+
+/// The schema of [`HealDocument`].
+pub const HEAL_SCHEMA: &str = "pgclinic.heal/1";
+
+/// What became of a heal as a whole.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum HealOutcome {
+    /// Nothing was written: somebody has to consent first.
+    Planned,
+    /// All of it was written, read back, and the pages were checked again.
+    Healed,
+    /// All of it was written, and the check still finds damage on what was healed.
+    DamageRemains,
+    /// Some cures were left out, or a page could not be checked again.
+    PartlyUndecided,
+    /// The journal gave the first bytes back.
+    Undone,
+}
+
+impl HealOutcome {
+    /// As the JSON has it.
+    pub fn name(self) -> &'static str {
+        match self {
+            HealOutcome::Planned => "planned",
+            HealOutcome::Healed => "healed",
+            HealOutcome::DamageRemains => "damage-remains",
+            HealOutcome::PartlyUndecided => "partly-undecided",
+            HealOutcome::Undone => "undone",
+        }
+    }
+}
+
+/// What became of one cure.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum CureOutcome {
+    /// It waits for consent.
+    Planned,
+    /// Others were carried out, and nobody consented to this one.
+    LeftOut,
+    /// It was written, and the check finds no damage on it.
+    Healed,
+    /// It was written, and the check finds damage on it.
+    DamageRemains,
+    /// It was written, and the page could not be checked again.
+    NotChecked,
+    /// Its first bytes are back.
+    Undone,
+}
+
+impl CureOutcome {
+    /// As a person reads it.
+    pub fn words(self) -> &'static str {
+        match self {
+            CureOutcome::Planned => "planned",
+            CureOutcome::LeftOut => "left out: nobody consented",
+            CureOutcome::Healed => "written, read back and checked",
+            CureOutcome::DamageRemains => "written, and damage remains",
+            CureOutcome::NotChecked => "written, and not checked again",
+            CureOutcome::Undone => "undone",
+        }
+    }
+}
+
+/// The cluster at the moment of the plan: what must still be so when it is carried out.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct HealBasis {
+    /// As text, since it does not fit a JSON number.
+    pub system_identifier: String,
+    /// BLAKE3 of `global/pg_control`, in hexadecimal: every start of a server changes it.
+    pub control_file: String,
+}
+
+/// What somebody asked for: from it and the cluster's bytes follows the whole plan.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct CureRequest {
+    /// Name of the cure.
+    pub cure: String,
+    /// Any file of the relation, relative to the data directory.
+    pub path: String,
+    /// Block through all segments of the fork.
+    pub block: BlockNo,
+    /// Line pointer number.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub item: Option<u16>,
+    /// Name of the column.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub column: Option<String>,
+}
+
+/// A field that gets another value, with PostgreSQL's own name.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct FieldChange {
+    /// `page header`, `line pointer 7`, `tuple 7`, `visibility map`.
+    pub of: String,
+    /// `lp_flags`, `t_infomask`.
+    pub name: String,
+    /// Its value before.
+    pub before: String,
+    /// Its value after.
+    pub after: String,
+}
+
+/// A page that a cure changes.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct PageChange {
+    /// The file, relative to the data directory, with its segment.
+    pub path: String,
+    /// Fork.
+    pub fork: Fork,
+    /// Block through all segments of the fork.
+    pub block: BlockNo,
+    /// BLAKE3 of the whole page before, in hexadecimal.
+    pub before: String,
+    /// The same after.
+    pub after: String,
+    /// The bytes that differ; those that another cure of the plan wrote before count as before.
+    pub change: Change,
+}
+
+/// A row that the table shows no longer, or shows otherwise.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct HealRow {
+    /// Block of the table.
+    pub block: BlockNo,
+    /// Line pointer number.
+    pub item: u16,
+    /// What became of it up to now, in words.
+    pub state: String,
+    /// It counts as a loss: somebody may see it today, and nobody will.
+    pub lost: bool,
+    /// Its values by column, long ones shortened; none where they cannot be read.
+    pub values: Vec<ValueAnatomy>,
+}
+
+/// Entries of one index that lead to what is gone.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct DanglingEntries {
+    /// Schema of the index.
+    pub schema: String,
+    /// Its name.
+    pub index: String,
+    /// How many; null where the index cannot be read.
+    pub entries: Option<u64>,
+    /// Why they are not known, or may be more.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub why: Option<String>,
+}
+
+/// One cure.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Cure {
+    /// Follows from cluster, cure, place and the bytes of the page: what a user types to consent.
+    pub id: String,
+    /// Kebab-case.
+    pub name: String,
+    /// How sure it is.
+    pub safety: Safety,
+    /// Where.
+    pub place: Place,
+    /// What is done, in a sentence.
+    pub summary: String,
+    /// Why it is as safe as it says.
+    pub evidence: Vec<String>,
+    /// Fields before and after.
+    pub fields: Vec<FieldChange>,
+    /// Pages before and after.
+    pub pages: Vec<PageChange>,
+    /// Rows that go, or that come back.
+    pub rows: Vec<HealRow>,
+    /// How many rows are lost; null where nobody knows.
+    pub rows_lost: Option<u64>,
+    /// Entries of indexes that lead to what is gone.
+    pub dangling: Vec<DanglingEntries>,
+    /// What to know before.
+    pub warnings: Vec<String>,
+    /// What became of it.
+    pub outcome: CureOutcome,
+    /// What the check still finds on what was healed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub findings: Vec<Finding>,
+}
+
+/// What was carried out.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct AppliedHeal {
+    /// The data directory.
+    pub pgdata: String,
+    /// The directory of the journal that takes it back.
+    pub journal: String,
+    /// The directory was copied first, and this is the copy.
+    pub is_copy: bool,
+    /// How many changes were written.
+    pub changes: u64,
+    /// Files beside the journal with the rows that went.
+    pub rows_saved: Vec<SavedRows>,
+}
+
+/// A file with rows.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct SavedRows {
+    /// Its name in the journal's directory.
+    pub file: String,
+    /// Rows in it.
+    pub rows: u64,
+    /// Those of them whose values could not be decoded: they stand there as hexadecimal digits.
+    pub as_hex: u64,
+}
+
+/// The whole document.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct HealDocument {
+    /// [`HEAL_SCHEMA`].
+    pub schema: String,
+    /// Who wrote it.
+    pub tool: Tool,
+    /// What it is about.
+    pub target: Target,
+    /// What became of it.
+    pub outcome: HealOutcome,
+    /// What must still be so when it is carried out.
+    pub basis: HealBasis,
+    /// What was asked for.
+    pub request: Vec<CureRequest>,
+    /// Why it cannot be carried out here.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub obstacles: Vec<String>,
+    /// The cures, in the order in which they are done.
+    pub cures: Vec<Cure>,
+    /// What to know before.
+    pub warnings: Vec<String>,
+    /// Findings on the same pages that are not of this heal.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub other_findings: Vec<Finding>,
+    /// What to do afterwards, in order.
+    pub follow_up: Vec<PlanStep>,
+    /// What was carried out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub applied: Option<AppliedHeal>,
+    /// Seconds it took.
+    pub elapsed_s: f64,
+}

@@ -1,0 +1,210 @@
+//! A heal: the answer, what stands in its way, each cure with what goes and what comes, what to do
+//! next.
+
+use pgclinic_model::document::{
+    Cure, DanglingEntries, FieldChange, HealDocument, HealOutcome, HealRow,
+};
+use pgclinic_model::plan::Safety;
+
+use super::inspect::values;
+use super::{
+    Block, Fold, Look, ParagraphStyle, Row, Table, Tone, Verdict, View, Words, and_more, card,
+    columns, finding, fold, in_terminal, list, number, on_page, plan, section, target_facts, text,
+    words,
+};
+use crate::words as say;
+use crate::words::{count_of, plural};
+
+/// Fields of a cure that a terminal shows.
+const FIELDS_SHOWN: usize = 40;
+/// Rows of a cure that a terminal shows.
+const ROWS_SHOWN: usize = 10;
+
+pub(super) fn view(document: &HealDocument) -> View {
+    let mut blocks = vec![
+        Block::Verdict(verdict(document)),
+        in_terminal(vec![text(first_line(document))]),
+        on_page(vec![Block::Facts(target_facts(&document.target))]),
+    ];
+    let obstacles = document.obstacles.iter().map(words);
+    let title = card(Tone::Bad, "Cannot be carried out here");
+    blocks.extend(title.unless_empty(list(obstacles)));
+    let cures = (1..)
+        .zip(&document.cures)
+        .map(|(place, own)| cure(place, own));
+    blocks.extend(cures);
+    blocks.extend(applied(document));
+    let others = document.other_findings.iter().map(finding::alone);
+    let title = section("Other findings on the same pages, which this heal is not about");
+    blocks.extend(title.unless_empty(others.collect()));
+    let warnings = document.warnings.iter().map(words);
+    blocks.extend(card(Tone::Warn, "To know").unless_empty(list(warnings)));
+    blocks.extend(plan::plan(&document.follow_up));
+    View::new(
+        "Heal",
+        "pgclinic heal",
+        &document.target.spec,
+        &document.tool,
+        blocks,
+    )
+}
+
+fn verdict(document: &HealDocument) -> Verdict {
+    let (tone, word) = match document.outcome {
+        HealOutcome::Planned => (Tone::Plain, "PLANNED"),
+        HealOutcome::Healed => (Tone::Good, "HEALED"),
+        HealOutcome::DamageRemains => (Tone::Bad, "DAMAGE REMAINS"),
+        HealOutcome::PartlyUndecided => (Tone::Warn, "PARTLY UNDECIDED"),
+        HealOutcome::Undone => (Tone::Good, "UNDONE"),
+    };
+    Verdict::new(tone, word, extent(document))
+}
+
+/// `2 cures, 1 exact and 1 lossy; 1 row is lost; nothing was written`.
+fn extent(document: &HealDocument) -> String {
+    let of = |safety| {
+        let own = document.cures.iter().filter(|cure| cure.safety == safety);
+        count_of(own.count())
+    };
+    let kinds = [
+        (of(Safety::Exact), "exact"),
+        (of(Safety::Lossy), "lossy"),
+        (of(Safety::ShowOnly), "only shown"),
+    ];
+    let kinds = kinds.into_iter().filter(|(count, _)| *count > 0);
+    let kinds: Vec<String> = kinds
+        .map(|(count, kind)| format!("{count} {kind}"))
+        .collect();
+    let cures = plural(count_of(document.cures.len()), "cure");
+    let written = match (&document.applied, document.outcome) {
+        (_, HealOutcome::Undone) => "the first bytes are back".to_owned(),
+        (Some(applied), _) => format!(
+            "{} written to {}",
+            plural(applied.changes, "change"),
+            applied.pgdata
+        ),
+        (None, _) => "nothing was written".to_owned(),
+    };
+    format!(
+        "{cures} ({}); {}; {written}",
+        kinds.join(", "),
+        loss(&document.cures)
+    )
+}
+
+fn loss(cures: &[Cure]) -> String {
+    let known = cures.iter().filter_map(|cure| cure.rows_lost).sum();
+    let rows = plural(known, "row");
+    if cures.iter().all(|cure| cure.rows_lost.is_some()) {
+        format!("{rows} lost")
+    } else {
+        format!("{rows} lost, and others that nobody can count")
+    }
+}
+
+fn first_line(document: &HealDocument) -> String {
+    let identifier = &document.basis.system_identifier;
+    let about = say::target(&document.target);
+    format!(
+        "{}: {about}; system identifier {identifier}",
+        document.target.spec
+    )
+}
+
+fn cure(place: usize, cure: &Cure) -> Block {
+    let title = Words::default()
+        .plain(format!("{place}. "))
+        .strong(&cure.name)
+        .plain(" ")
+        .and(Look::Safety(cure.safety), "")
+        .plain("  id ")
+        .code(&cure.id);
+    let mut blocks = vec![
+        Block::Text(ParagraphStyle::Message, words(&cure.summary)),
+        Block::Text(ParagraphStyle::Quiet, words(cure.outcome.words())),
+    ];
+    blocks.extend(list(cure.evidence.iter().map(words)));
+    blocks.extend(warnings(&cure.warnings));
+    blocks.extend(fields(&cure.fields));
+    blocks.extend(rows(&cure.rows));
+    blocks.extend(dangling(&cure.dangling));
+    blocks.extend(cure.findings.iter().map(finding::alone));
+    section(title).about(cure.place.to_string()).of(blocks)
+}
+
+fn warnings(warnings: &[String]) -> Vec<Block> {
+    let warnings = warnings.iter();
+    let loud =
+        warnings.map(|own| Block::Text(ParagraphStyle::Loud, words(format!("warning: {own}"))));
+    loud.collect()
+}
+
+fn fields(fields: &[FieldChange]) -> Vec<Block> {
+    let columns = columns("Of | Field | Before | After");
+    let rows = fields.iter().map(|own| {
+        Row::of(vec![
+            words(&own.of),
+            Words::default().code(&own.name),
+            Words::default().code(&own.before),
+            Words::default().code(&own.after),
+        ])
+    });
+    let table = Table::new(columns, rows);
+    table.short(FIELDS_SHOWN, and_more).unless_empty()
+}
+
+fn rows(rows: &[HealRow]) -> Vec<Block> {
+    let mut blocks: Vec<Block> = rows.iter().take(ROWS_SHOWN).map(row).collect();
+    let rest: Vec<Block> = rows.iter().skip(ROWS_SHOWN).map(row).collect();
+    let more = count_of(rest.len());
+    if more > 0 {
+        blocks.push(in_terminal(vec![text(format!(
+            "{} rows, which stand in --format json",
+            and_more(more)
+        ))]));
+    }
+    blocks.push(on_page(rest));
+    blocks
+}
+
+fn row(row: &HealRow) -> Block {
+    let fate = if row.lost { " and will be lost" } else { "" };
+    let title = Words::default()
+        .strong(format!("row ({},{})", row.block, row.item))
+        .plain(format!(" is {}{fate}", row.state));
+    fold(Fold::Item, row.lost, title).of(values(&row.values))
+}
+
+fn dangling(dangling: &[DanglingEntries]) -> Vec<Block> {
+    let columns = columns("Index | Entries that dangle > | Note");
+    let rows = dangling.iter().map(|own| {
+        Row::of(vec![
+            words(format!("{}.{}", own.schema, own.index)),
+            own.entries.map_or_else(|| words("unknown"), number),
+            words(own.why.as_deref().unwrap_or_default()),
+        ])
+    });
+    Table::new(columns, rows).unless_empty()
+}
+
+fn applied(document: &HealDocument) -> Vec<Block> {
+    let Some(applied) = &document.applied else {
+        return Vec::new();
+    };
+    let saved = applied.rows_saved.iter().map(|own| {
+        let hex = match own.as_hex {
+            0 => String::new(),
+            rows => format!(", {rows} of them as hexadecimal digits"),
+        };
+        words(format!("{}: {}{hex}", own.file, plural(own.rows, "row")))
+    });
+    let mut blocks = vec![text(format!("journal {}", applied.journal))];
+    blocks.extend(list(saved));
+    if document.outcome != HealOutcome::Undone {
+        blocks.push(Block::Command(format!(
+            "pgclinic heal --undo {}",
+            pgclinic_model::shell_word(&applied.journal)
+        )));
+    }
+    vec![section("Journal").of(blocks)]
+}

@@ -1,0 +1,105 @@
+//! After writing: the check of level structure on every page that was healed.
+
+use std::collections::BTreeSet;
+
+use pgclinic_check::{check_page, fork_cx};
+use pgclinic_cluster::{Cluster, ForkFiles, read_block};
+use pgclinic_format::{BlockNo, Fork};
+use pgclinic_model::Severity;
+use pgclinic_model::document::{Cure, CureOutcome, FieldChange, Finding, Level};
+
+use super::databases::Databases;
+
+/// Looks at the pages of cures that were written, and says what became of each. Damage at a line
+/// pointer that a cure changed, or of its page as a whole, is the cure's; what else is found on the
+/// page is given back.
+pub fn check_again(cluster: &Cluster, cures: &mut [Cure]) -> Vec<Finding> {
+    let mut databases = Databases::new(cluster);
+    let mut others: Vec<Finding> = Vec::new();
+    for index in 0..cures.len() {
+        let Some(cure) = cures.get_mut(index) else {
+            break;
+        };
+        if cure.outcome == CureOutcome::LeftOut {
+            continue;
+        }
+        match findings_of(cluster, &mut databases, cure) {
+            Some(found) => {
+                let (own, rest) = found.into_iter().partition(|finding| is_own(cure, finding));
+                cure.findings = own;
+                let is_new = |finding: &Finding| others.iter().all(|own| own.id != finding.id);
+                let rest: Vec<Finding> = rest;
+                others.extend(rest.into_iter().filter(is_new).collect::<Vec<_>>());
+                cure.outcome = outcome_of(&cure.findings);
+            }
+            None => cure.outcome = CureOutcome::NotChecked,
+        }
+    }
+    let healed: BTreeSet<String> = cures
+        .iter()
+        .flat_map(|cure| &cure.findings)
+        .map(|finding| finding.id.clone())
+        .collect();
+    others.retain(|finding| !healed.contains(&finding.id));
+    others
+}
+
+fn outcome_of(findings: &[Finding]) -> CureOutcome {
+    if findings
+        .iter()
+        .any(|finding| finding.severity == Severity::Damage)
+    {
+        CureOutcome::DamageRemains
+    } else {
+        CureOutcome::Healed
+    }
+}
+
+/// The findings of all pages of a cure; nothing where one cannot be looked at.
+fn findings_of(
+    cluster: &Cluster,
+    databases: &mut Databases<'_>,
+    cure: &Cure,
+) -> Option<Vec<Finding>> {
+    let database = cure.place.database_oid?;
+    databases.open(database).ok()?;
+    let view = databases.get(database);
+    let identifier = cluster
+        .control
+        .trusted()
+        .map_or(0, |control| control.system_identifier);
+    let mut found = Vec::new();
+    for page in &cure.pages {
+        let has = |files: &&ForkFiles| {
+            Some(files.filenode) == cure.place.filenode
+                && files.fork == page.fork
+                && page.path.starts_with(&format!("{}/", files.home.folder))
+        };
+        let files = view.forks.iter().find(has)?;
+        let fork = fork_cx(&view, files, Level::Structure);
+        let is_known = fork.method.is_some() && (page.fork != Fork::Main || fork.columns.is_some());
+        is_known.then_some(())?;
+        let bytes = read_block(cluster.source().as_ref(), files, cluster.build, page.block)?;
+        found.extend(check_page(&bytes, page.block, &fork, identifier));
+    }
+    Some(found)
+}
+
+fn is_own(cure: &Cure, finding: &Finding) -> bool {
+    let is_here = |block: Option<BlockNo>| cure.pages.iter().any(|page| Some(page.block) == block);
+    match finding.place.item {
+        None => is_here(finding.place.block),
+        Some(item) => {
+            cure.place.item.is_none_or(|own| own == item)
+                || cure.fields.iter().any(|field| names_item(field, item))
+        }
+    }
+}
+
+fn names_item(field: &FieldChange, item: u16) -> bool {
+    let number = field
+        .of
+        .rsplit_once(' ')
+        .and_then(|(_, number)| number.parse().ok());
+    number == Some(item)
+}

@@ -1,0 +1,60 @@
+//! Completes a patch, from wherever its writing stopped.
+//!
+//! As an undo does, it looks at every change before it writes one: what is neither from before nor
+//! from after was written by somebody else.
+
+use std::path::Path;
+
+use pgclinic_model::plan::Change;
+
+use crate::error::{Error, Result};
+use crate::journal::{JournalFolder, State};
+use crate::storage::Storage;
+use crate::target::{FileChange, targets};
+use crate::undo::{check_identity, examine};
+use crate::writer::{check_after, holds, write};
+
+/// Writes what is missing of the journal's patch on the cluster in `pgdata`; gives how many changes
+/// that were.
+pub(crate) fn complete(
+    storage: &mut dyn Storage,
+    folder: &JournalFolder,
+    pgdata: &Path,
+) -> Result<u64> {
+    let mut journal = folder.read(storage)?;
+    if journal.state == State::Undone {
+        return Err(folder.unusable("it was undone: make the plan again"));
+    }
+    let patch = journal.patch.clone();
+    let targets = targets(&patch, pgdata)?;
+    check_identity(storage, folder, &journal, pgdata)?;
+    let mut missing = Vec::new();
+    for target in &targets {
+        examine(storage, folder, &journal, target)?;
+        if !is_written(storage, target)? {
+            missing.push(target);
+        }
+    }
+    for target in &missing {
+        write(storage, target)?;
+    }
+    for target in &targets {
+        check_after(storage, target)?;
+    }
+    if journal.state != State::Applied {
+        journal.state = State::Applied;
+        folder.write(storage, &journal)?;
+    }
+    Ok(missing.len() as u64)
+}
+
+/// The change is there, and whole.
+fn is_written(storage: &dyn Storage, target: &FileChange<'_>) -> Result<bool> {
+    let file = &target.file;
+    let len = storage.len(file).map_err(Error::io("examine", file))?;
+    Ok(match target.change {
+        Change::Bytes { offset, after, .. } => holds(storage, file, *offset, after)?,
+        Change::Cut { len: cut, .. } => len == Some(*cut),
+        Change::Remove { .. } => len.is_none(),
+    })
+}
