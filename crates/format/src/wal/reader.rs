@@ -83,6 +83,11 @@ impl<P: WalPages> WalReader<P> {
         &self.pages
     }
 
+    /// The same, for another reader.
+    pub fn into_pages(self) -> P {
+        self.pages
+    }
+
     /// The same, to have them look elsewhere: after an end, the record is tried again.
     pub fn pages_mut(&mut self) -> &mut P {
         self.page = None;
