@@ -83,12 +83,7 @@ pub(crate) fn directory_of(layout: &Layout, tablespace: Oid, database: Oid) -> S
 }
 
 /// The file that holds a segment of a fork of the relation that WAL calls `file`.
-pub(crate) fn relation_path(
-    layout: &Layout,
-    file: FileNumber,
-    fork: Fork,
-    segment: u32,
-) -> String {
+pub(crate) fn relation_path(layout: &Layout, file: FileNumber, fork: Fork, segment: u32) -> String {
     let directory = directory_of(layout, file.tablespace, file.database);
     fork_path(&directory, file.filenode, fork, segment)
 }

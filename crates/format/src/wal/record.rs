@@ -44,7 +44,9 @@ pub struct RecordHeader {
 
 impl RecordHeader {
     /// Reads it; nothing when the bytes end before.
+    #[inline]
     pub fn parse(bytes: &[u8]) -> Option<Self> {
+        let bytes = bytes.first_chunk::<HEADER_BYTES>()?;
         Some(RecordHeader {
             total_bytes: u32_at(bytes, 0)?,
             xid: Xid(u32_at(bytes, 4)?),
@@ -158,6 +160,7 @@ struct RecordParts<'a> {
 }
 
 impl<'a> RecordParts<'a> {
+    #[inline]
     fn of(bytes: &'a [u8], numbers: (u16, u32)) -> Result<Self, RecordFault> {
         let header = RecordHeader::parse(bytes).ok_or(RecordFault::Short)?;
         Ok(RecordParts {
@@ -174,6 +177,7 @@ impl<'a> RecordParts<'a> {
 
     /// The next one. After the last, what they promise adds up to the length of the record, and
     /// `at` is where the payloads begin.
+    #[inline]
     fn next_part(&mut self) -> Result<Option<Part<'a>>, RecordFault> {
         let rest = self.total.checked_sub(self.at).ok_or(RecordFault::Short)?;
         // Every turn moves `at` on; there are at most 33 blocks and four other parts.
@@ -209,10 +213,10 @@ impl<'a> RecordParts<'a> {
         }))
     }
 
+    #[inline]
     fn block(&mut self, id: u8) -> Result<Part<'a>, RecordFault> {
         let before = self.before.map(|(_, file)| file);
-        let (block, behind) =
-            BlockReference::parse(id, self.bytes, self.at, before, self.numbers)?;
+        let (block, behind) = BlockReference::parse(id, self.bytes, self.at, before, self.numbers)?;
         let is_rising = self.before.is_none_or(|(last, _)| last < id);
         is_rising.then_some(()).ok_or(RecordFault::Block { id })?;
         self.payload += block.payload_bytes();
@@ -222,6 +226,7 @@ impl<'a> RecordParts<'a> {
     }
 
     /// The header of the main data is the last one.
+    #[inline]
     fn main(&mut self, header_bytes: usize, len: usize) -> Part<'a> {
         self.at += header_bytes;
         self.payload = self.payload.saturating_add(len);

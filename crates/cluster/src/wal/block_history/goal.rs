@@ -58,7 +58,9 @@ impl Goal {
             StartKind::Archive => (
                 GoalKind::MinRecoveryPoint,
                 control.min_recovery_point,
-                control.min_recovery_timeline.max(control.checkpoint.timeline),
+                control
+                    .min_recovery_timeline
+                    .max(control.checkpoint.timeline),
             ),
         };
         let goal = Goal { at, kind, timeline };

@@ -23,11 +23,12 @@ mod wal_copies;
 pub use outcome::{ExactPage, NotProven, PageOrigin};
 pub use wal_copies::WalDirectory;
 
+use std::collections::HashSet;
 use std::io;
 use std::sync::Arc;
 
 use pgclinic_format::wal::FileNumber;
-use pgclinic_format::{BlockNo, ControlFile, Fork};
+use pgclinic_format::{BlockNo, ControlFile, Fork, Lsn};
 use pgclinic_model::Progress;
 use pgclinic_source::Presence;
 
@@ -86,7 +87,7 @@ pub struct RecoveredBlock {
 
 /// What became of all of them.
 pub struct RecoveredBlocks {
-    /// In the order in which they were asked for.
+    /// In the order in which they were asked for, each once.
     pub blocks: Vec<RecoveredBlock>,
     /// Copies of which no page could be used, with the reason.
     pub refused_copies: Vec<String>,
@@ -177,7 +178,10 @@ fn directories(cluster: &Cluster, evidence: &Evidence<'_>) -> Vec<WalDirectory> 
     };
     let of_copies = evidence.copies.iter().map(of_copy);
     let archives = evidence.wal.iter().cloned();
-    std::iter::once(own).chain(archives).chain(of_copies).collect()
+    std::iter::once(own)
+        .chain(archives)
+        .chain(of_copies)
+        .collect()
 }
 
 /// Those that can be used, the latest first, and why others cannot.
@@ -210,8 +214,9 @@ fn recover<'a>(
         let needed = course.goal.at;
         return RecoveredBlocks::none_proven(wanted, &NotProven::NoWal { needed });
     };
-    let blocks: Vec<TrackedBlock> = wanted
-        .iter()
+    let mut seen = HashSet::new();
+    let once = wanted.iter().filter(|address| seen.insert(**address));
+    let blocks: Vec<TrackedBlock> = once
         .map(|address| tracked_block(cluster, *address, copies))
         .collect();
     let start = start_of(&blocks, &course, oldest, recovery.start.redo);
@@ -228,13 +233,12 @@ fn tracked_block(
     address: BlockAddress,
     copies: &[PageCopy<'_>],
 ) -> TrackedBlock {
-    let wal_from = pgclinic_format::Lsn(0);
     let (base, refused) = page_copies::choose(copies, address);
     TrackedBlock {
         address,
         base,
         refused,
-        chain: Chain::Nothing(NotProven::NoPage { wal_from }),
+        chain: Chain::Nothing(NotProven::NoPage { wal_from: Lsn(0) }),
         last: None,
         never: never_proven(cluster, address),
     }
@@ -264,7 +268,7 @@ fn oldest_in_line(course: &Course<'_>) -> Option<u64> {
         // The end of WAL may be that of a segment.
         GoalKind::EndOfOwnWal | GoalKind::MinRecoveryPoint => {
             let before = goal.0.saturating_sub(1);
-            course.shape.segment_number(pgclinic_format::Lsn(before))
+            course.shape.segment_number(Lsn(before))
         }
     };
     let has = |number: u64| course.copies.has(number, course.timelines);
@@ -274,12 +278,7 @@ fn oldest_in_line(course: &Course<'_>) -> Option<u64> {
 
 /// Where the pass begins: at the earliest redo point of a copy that some block needs, or with all
 /// WAL there is where some block has no copy.
-fn start_of(
-    blocks: &[TrackedBlock],
-    course: &Course<'_>,
-    oldest: u64,
-    own_redo: pgclinic_format::Lsn,
-) -> Start {
+fn start_of(blocks: &[TrackedBlock], course: &Course<'_>, oldest: u64, own_redo: Lsn) -> Start {
     let open = blocks.iter().filter(|block| block.never.is_none());
     let redos: Option<Vec<_>> = open.map(|block| Some(block.base?.redo)).collect();
     let Some(mut redos) = redos else {

@@ -72,10 +72,13 @@ impl ExactPage {
                 1 => "1 record".to_owned(),
                 many => format!("{many} records"),
             };
-            sentences.push(format!("{records} of the block applied, the last one at {last}"));
+            sentences.push(format!(
+                "{records} of the block applied, the last one at {last}"
+            ));
         }
         if self.is_sequence {
-            let skipped = "a sequence as recovery leaves it: values that WAL gave in advance are skipped";
+            let skipped =
+                "a sequence as recovery leaves it: values that WAL gave in advance are skipped";
             sentences.push(skipped.into());
         }
         sentences.push(format!(
@@ -333,7 +336,11 @@ impl fmt::Display for EndWords<'_> {
         use pgclinic_format::wal::EndReason;
         match (self.end.why, self.file) {
             (EndReason::NoPage, None) => {
-                write!(f, "no record at {}: no WAL file holds {}", self.end.record, self.end.at)
+                write!(
+                    f,
+                    "no record at {}: no WAL file holds {}",
+                    self.end.record, self.end.at
+                )
             }
             (EndReason::NoPage, Some(file)) => write!(
                 f,

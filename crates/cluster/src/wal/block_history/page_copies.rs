@@ -65,7 +65,9 @@ impl<'a> PageCopy<'a> {
         if !is_alike {
             return Err("it is of another major or build".into());
         }
-        let recovery = other.recovery().ok_or("nothing tells where its recovery begins")?;
+        let recovery = other
+            .recovery()
+            .ok_or("nothing tells where its recovery begins")?;
         let redo = match recovery.start.kind {
             StartKind::Settled => control.checkpoint_lsn,
             StartKind::Crash | StartKind::Backup | StartKind::Archive => recovery.start.redo,
@@ -82,15 +84,17 @@ impl<'a> PageCopy<'a> {
         }
         let timeline = recovery.start.timeline;
         let left = timelines.left(timeline, &copies.histories);
-        let is_on_the_way = timelines.passes(timeline)
-            && left.is_none_or(|left| control.checkpoint_lsn < left);
+        let is_on_the_way =
+            timelines.passes(timeline) && left.is_none_or(|left| control.checkpoint_lsn < left);
         if !is_on_the_way {
             return Err(format!(
                 "its timeline {timeline} is not on the way to timeline {} at {}",
                 goal.timeline, control.checkpoint_lsn
             ));
         }
-        is_whole.then_some(()).ok_or("a part of its files is missing")?;
+        is_whole
+            .then_some(())
+            .ok_or("a part of its files is missing")?;
         Ok(PageCopy {
             name: &copy.name,
             cluster: other,
@@ -179,10 +183,7 @@ fn read_block(cluster: &Cluster, at: BlockAddress) -> Result<Vec<u8>, String> {
 }
 
 /// The copy with the latest redo point whose page is sound, and why others are none.
-pub(super) fn choose(
-    copies: &[PageCopy<'_>],
-    at: BlockAddress,
-) -> (Option<BasePage>, Vec<String>) {
+pub(super) fn choose(copies: &[PageCopy<'_>], at: BlockAddress) -> (Option<BasePage>, Vec<String>) {
     let mut refused = Vec::new();
     for (number, copy) in copies.iter().enumerate() {
         match copy.base(number, at) {
@@ -192,4 +193,3 @@ pub(super) fn choose(
     }
     (None, refused)
 }
-

@@ -1,6 +1,6 @@
 //! The one pass over WAL, from the oldest place that is needed to the end of the cluster's changes.
 
-use pgclinic_format::wal::{Event, Outcome, Record, WalEnd, WalReader, WholeRecord};
+use pgclinic_format::wal::{Event, Outcome, Record, Shape, WalEnd, WalReader, WholeRecord};
 use pgclinic_format::{ControlFile, Fork, Lsn};
 use pgclinic_model::Progress;
 
@@ -11,7 +11,6 @@ use super::page_copies::PageCopy;
 use super::tracked::{Touch, TrackedBlocks};
 use super::wal_copies::WalCopies;
 use crate::wal::files::Timelines;
-use pgclinic_format::wal::Shape;
 
 const XLOG: u8 = 0;
 const TRANSACTION: u8 = 1;

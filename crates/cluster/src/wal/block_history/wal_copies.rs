@@ -176,9 +176,8 @@ impl WalCopies {
     pub(super) fn has(&self, number: u64, timelines: &Timelines) -> bool {
         let all = self.segments.get(&number).into_iter().flatten();
         let expected = timelines.expected(number);
-        all.into_iter().any(|copy| {
-            timelines.passes(copy.timeline) && Some(copy.timeline) <= expected
-        })
+        all.into_iter()
+            .any(|copy| timelines.passes(copy.timeline) && Some(copy.timeline) <= expected)
     }
 
     pub(super) fn directory_of(&self, copy: &SegmentCopy) -> Option<&WalDirectory> {

@@ -14,7 +14,8 @@ use pgclinic_format::page::PD_ALL_VISIBLE;
 use pgclinic_format::sequence::{SEQUENCE_MAGIC, magic};
 use pgclinic_format::{Fork, Page};
 use pgclinic_servers::{
-    Checksums, InitOptions, Installation, Scratch, Server, StopMode, copy_cluster, initdb,
+    Checksums, InitOptions, Installation, Scratch, Server, StartOptions, StopMode, copy_cluster,
+    initdb,
 };
 use pgclinic_source::{DataDirectory, Memory, Overlay, OverlayPatch, Source};
 use pgclinic_testkit::{Quiet, as_primary, run_as, streamed_backup};
@@ -150,7 +151,11 @@ impl Ground {
 
 /// A server on these files that keeps its WAL.
 pub(super) fn start_on(ground: &Ground, pgdata: &Path) -> Server {
-    let options = as_primary().with("wal_keep_size", "1GB");
+    start_with(ground, pgdata, as_primary())
+}
+
+pub(super) fn start_with(ground: &Ground, pgdata: &Path, options: StartOptions) -> Server {
+    let options = options.with("wal_keep_size", "1GB");
     Server::start(&ground.installation, &run_as(), pgdata, &options).expect("a server")
 }
 
@@ -164,10 +169,13 @@ pub(super) fn copy_of_files(ground: &Ground) -> PathBuf {
 fn lock_by_two(server: &Server) {
     let mut sessions = [0, 1].map(|_| server.connect("postgres").expect("a session"));
     for session in &mut sessions {
-        let lock = "BEGIN; SELECT count(*) FROM (SELECT 1 FROM rows WHERE id < 200 FOR KEY SHARE) AS l";
+        let lock =
+            "BEGIN; SELECT count(*) FROM (SELECT 1 FROM rows WHERE id < 200 FOR KEY SHARE) AS l";
         session.execute(lock).expect("locks");
     }
-    sessions[0].execute("UPDATE rows SET n = -1 WHERE id < 50").expect("an update");
+    sessions[0]
+        .execute("UPDATE rows SET n = -1 WHERE id < 50")
+        .expect("an update");
     for session in &mut sessions {
         session.execute("COMMIT").expect("an end");
     }
@@ -214,13 +222,14 @@ pub(super) fn all_blocks(cluster: &Cluster) -> Vec<BlockAddress> {
 
 pub(super) fn page_of(cluster: &Cluster, at: BlockAddress) -> Option<Vec<u8>> {
     let homes = cluster.homes.iter();
-    let mut homes = homes.filter(|home| {
-        (home.tablespace, home.database) == (at.file.tablespace, at.file.database)
-    });
+    let mut homes = homes
+        .filter(|home| (home.tablespace, home.database) == (at.file.tablespace, at.file.database));
     let folder = &homes.next()?.folder;
     let path = format!("{folder}/{}", at.file.filenode);
     let mut page = vec![0; 8192];
-    let read = cluster.source().read_at(&path, u64::from(at.block) * 8192, &mut page);
+    let read = cluster
+        .source()
+        .read_at(&path, u64::from(at.block) * 8192, &mut page);
     (read.ok()? == 8192).then_some(page)
 }
 
@@ -248,7 +257,11 @@ pub(super) fn space() -> ReplaySpace<'static> {
     }
 }
 
-pub(super) fn recover(cluster: &Cluster, blocks: &[BlockAddress], evidence: &Evidence<'_>) -> RecoveredBlocks {
+pub(super) fn recover(
+    cluster: &Cluster,
+    blocks: &[BlockAddress],
+    evidence: &Evidence<'_>,
+) -> RecoveredBlocks {
     recover_blocks(cluster, blocks, evidence, &space(), &Quiet)
 }
 
@@ -311,7 +324,9 @@ fn is_true(block: &RecoveredBlock, (own, page): (&[u8], &[u8]), sort: Sort, evid
     let method = (sort == Sort::Sequence).then_some(AccessMethod::Sequence);
     let same = are_alike((own, page), at.fork, method, at.block);
     let differing = own.iter().zip(page).zip(0..).filter(|((a, b), _)| a != b);
-    let differing: Vec<String> = differing.map(|((a, b), at)| format!("{at}: {a:02x} {b:02x}")).collect();
+    let differing: Vec<String> = differing
+        .map(|((a, b), at)| format!("{at}: {a:02x} {b:02x}"))
+        .collect();
     assert!(same, "{at:?}: {evidence:?} {differing:?}");
     let (own, page) = (Page::parse(own), Page::parse(page));
     let (own, page) = (own.expect("a page"), page.expect("a page"));

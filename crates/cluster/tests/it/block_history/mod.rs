@@ -36,7 +36,10 @@ fn whole_cluster(ground: &Ground) -> Tally {
     assert!(tally.exact(Sort::Heap) > 500, "{tally:?}");
     assert_eq!(tally.not(Sort::Heap), 0, "{tally:?}");
     assert!(tally.unlogged > 0, "{tally:?}");
-    assert_eq!((tally.exact(Sort::Sequence), tally.not(Sort::Sequence)), (2, 0));
+    assert_eq!(
+        (tally.exact(Sort::Sequence), tally.not(Sort::Sequence)),
+        (2, 0)
+    );
     tally
 }
 
@@ -66,12 +69,27 @@ fn what_wal_does_not_touch_is_the_page_of_the_backup() {
     blocks.retain(|block| in_backup.contains(block));
     let recovered = recover(&cluster, &blocks, &with_copy("the backup", &backup));
     let tally = compared(&recovered, &cluster);
-    assert_eq!((tally.exact(Sort::Sequence), tally.not(Sort::Sequence)), (1, 1));
-    let untouched = recovered.blocks.iter().filter_map(|block| block.outcome.as_ref().ok());
+    assert_eq!(
+        (tally.exact(Sort::Sequence), tally.not(Sort::Sequence)),
+        (1, 1)
+    );
+    let untouched = recovered
+        .blocks
+        .iter()
+        .filter_map(|block| block.outcome.as_ref().ok());
     let untouched = untouched.filter(|exact| matches!(exact.origin, PageOrigin::Copy { .. }));
-    let evidence = untouched.map(|exact| exact.evidence()).next().expect("some");
-    assert!(evidence[0].starts_with("page of the backup with LSN "), "{evidence:?}");
-    assert!(evidence[1].starts_with("WAL read without a gap from "), "{evidence:?}");
+    let evidence = untouched
+        .map(|exact| exact.evidence())
+        .next()
+        .expect("some");
+    assert!(
+        evidence[0].starts_with("page of the backup with LSN "),
+        "{evidence:?}"
+    );
+    assert!(
+        evidence[1].starts_with("WAL read without a gap from "),
+        "{evidence:?}"
+    );
     let start = backup.recovery().expect("a label").start.redo;
     let all = all_blocks(&cluster);
     let more = recover(&cluster, &all, &with_copy("the backup", &backup));
@@ -88,7 +106,10 @@ fn wal_alone_gives_back_what_it_has_an_image_of() {
     let blocks = all_blocks(&cluster);
     let recovered = recover(&cluster, &blocks, &Evidence::default());
     let tally = compared(&recovered, &ground.cluster());
-    assert!(tally.exact(Sort::Heap) > 50 && tally.not(Sort::Heap) > 50, "{tally:?}");
+    assert!(
+        tally.exact(Sort::Heap) > 50 && tally.not(Sort::Heap) > 50,
+        "{tally:?}"
+    );
     let is_known = |block: &RecoveredBlock| match &block.outcome {
         Ok(exact) => matches!(
             exact.origin,

@@ -17,7 +17,10 @@ fn tallied(ground: &Ground, cluster: &Cluster, evidence: &Evidence<'_>) -> (Tall
     let blocks = all_blocks(cluster);
     let recovered = recover(cluster, &blocks, evidence);
     let tally = compared(&recovered, &ground.cluster());
-    let why = recovered.blocks.into_iter().filter_map(|block| block.outcome.err());
+    let why = recovered
+        .blocks
+        .into_iter()
+        .filter_map(|block| block.outcome.err());
     (tally, why.collect())
 }
 
@@ -61,7 +64,9 @@ fn a_gap_leaves_only_what_has_an_image_after_it() {
         assert!(has(&why, is_gap), "{damage:?}");
         // The same with a sound copy of the segment in an archive.
         let mut evidence = with_copy("the backup", &backup);
-        evidence.wal.push(archive(Memory::new("archive").with(name.as_str(), ground.segment(name))));
+        evidence.wal.push(archive(
+            Memory::new("archive").with(name.as_str(), ground.segment(name)),
+        ));
         let (tally, _) = tallied(&ground, &cluster, &evidence);
         assert_eq!(tally.not(Sort::Heap), 0, "{damage:?} {tally:?}");
     }
@@ -93,9 +98,8 @@ fn wal_that_ends_before_the_shutdown_proves_nothing() {
         let evidence = with_copy("the backup", &backup);
         let (tally, why) = tallied(&ground, &cluster, &evidence);
         assert!(tally.exact.is_empty(), "{damage:?} {tally:?}");
-        let ends = |why: &NotProven| {
-            matches!(why, NotProven::WalEnds { .. } | NotProven::NoWal { .. })
-        };
+        let ends =
+            |why: &NotProven| matches!(why, NotProven::WalEnds { .. } | NotProven::NoWal { .. });
         assert!(has(&why, ends), "{damage:?} {why:?}");
     }
 }
@@ -144,7 +148,9 @@ fn a_clone_that_went_on_by_itself_is_another_history() {
         let bytes = std::fs::read(clone.join("pg_wal").join(name));
         let Ok(bytes) = bytes else { continue };
         let mut evidence = with_copy("the backup", &backup);
-        evidence.wal.push(archive(Memory::new("clone").with(name.as_str(), bytes)));
+        evidence
+            .wal
+            .push(archive(Memory::new("clone").with(name.as_str(), bytes)));
         let cluster = ground.without(std::slice::from_ref(name));
         let (tally, why) = tallied(&ground, &cluster, &evidence);
         assert!(tally.not(Sort::Heap) > 0, "{name}: {tally:?} {why:?}");
