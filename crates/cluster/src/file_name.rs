@@ -3,7 +3,9 @@
 //! Truth: `parse_filename_for_nontemp_relation` in `src/backend/storage/file/reinit.c`,
 //! `looks_like_temp_rel_name` in `src/backend/storage/file/fd.c`.
 
-use pgclinic_format::{Fork, Oid};
+use pgclinic_format::oid::{DEFAULT_TABLESPACE, GLOBAL_TABLESPACE};
+use pgclinic_format::wal::FileNumber;
+use pgclinic_format::{Fork, Layout, Oid};
 
 /// What a relation file's name says.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -66,6 +68,24 @@ fn number(digits: &str) -> Option<u32> {
 pub fn fork_path(folder: &str, filenode: Oid, fork: Fork, segment: u32) -> String {
     let stem = format!("{filenode}{}", fork.suffix());
     segment_path(folder, &stem, segment)
+}
+
+/// The directory that WAL means by a tablespace and a database.
+pub(crate) fn directory_of(layout: &Layout, tablespace: Oid, database: Oid) -> String {
+    match tablespace {
+        GLOBAL_TABLESPACE => "global".to_owned(),
+        DEFAULT_TABLESPACE => format!("base/{database}"),
+        other => format!(
+            "pg_tblspc/{other}/PG_{}_{}/{database}",
+            layout.major, layout.catalog_version
+        ),
+    }
+}
+
+/// The file that holds a segment of a fork of the relation that WAL calls `file`.
+pub(crate) fn relation_path(layout: &Layout, file: FileNumber, fork: Fork, segment: u32) -> String {
+    let directory = directory_of(layout, file.tablespace, file.database);
+    fork_path(&directory, file.filenode, fork, segment)
 }
 
 /// A segment of the file of this name; a bare file lies in the folder without a name.

@@ -18,6 +18,7 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::num::NonZeroUsize;
 
+pub use mask::are_alike;
 use page_comparison::{Side, on_its_timeline, sides};
 use pgclinic_cluster::{Cluster, selected, target_of};
 use pgclinic_model::document::{

@@ -24,8 +24,9 @@ const BRIN_EVACUATE: u16 = 0x0001;
 /// decided yet.
 const SPECULATIVE: u16 = 0xFFFE;
 
-/// Equal but for what may differ at any time.
-pub(crate) fn are_alike(
+/// Two versions of a page are equal but for what may differ though no WAL was written between them.
+/// LSNs are not compared. Without an access method it is told by the page.
+pub fn are_alike(
     (a, b): (&[u8], &[u8]),
     fork: Fork,
     method: Option<AccessMethod>,

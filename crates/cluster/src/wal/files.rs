@@ -2,13 +2,14 @@
 
 use std::collections::BTreeMap;
 
+use pgclinic_format::Lsn;
 use pgclinic_format::wal::{History, HistoryFault, Shape};
 use pgclinic_source::{Entry, Presence, Source, SourceErrorKind, read_all};
 
 use crate::error::ReadGap;
 
 /// Bytes of a history file that are read.
-const HISTORY_BYTES: u64 = 1 << 20;
+pub(super) const HISTORY_BYTES: u64 = 1 << 20;
 
 /// A whole segment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -104,7 +105,7 @@ pub(crate) fn history_path(timeline: u32) -> String {
     format!("pg_wal/{timeline:08X}.history")
 }
 
-fn history_name(name: &str) -> Option<u32> {
+pub(super) fn history_name(name: &str) -> Option<u32> {
     let digits = name.strip_suffix(".history")?;
     let digit = |byte: u8| byte.is_ascii_digit() || (b'A'..=b'F').contains(&byte);
     (digits.len() == 8 && digits.bytes().all(digit)).then_some(())?;
@@ -145,6 +146,12 @@ impl Timelines {
     pub fn expected(&self, number: u64) -> Option<u32> {
         let mut begun = self.way.iter().filter(|(_, begin)| *begin <= number);
         begun.next().map(|(timeline, _)| *timeline)
+    }
+
+    /// Where the way left a timeline that it passes, if that is known; the last one is not left.
+    pub(super) fn left(&self, timeline: u32, files: &WalFiles) -> Option<Lsn> {
+        let history = files.history(self.target())?;
+        history.left(timeline)
     }
 
     /// The timeline at the end of the way.

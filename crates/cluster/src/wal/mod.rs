@@ -1,5 +1,6 @@
 //! The WAL of a cluster: its files, where recovery begins, and what it will do.
 
+mod block_history;
 mod files;
 mod last_checkpoint;
 mod pages;
@@ -11,6 +12,10 @@ mod touched;
 
 pub(crate) use last_checkpoint::{control_from_wal, is_segment_name};
 
+pub use block_history::{
+    BlockAddress, CopyOfCluster, Evidence, ExactPage, NotProven, PageOrigin, RecoveredBlock,
+    RecoveredBlocks, WalDirectory, recover_blocks,
+};
 pub use files::{Timelines, WalFile, WalFiles};
 pub use pages::SegmentPages;
 pub use recovery::{LabelState, Recovery, Start, StartKind};

@@ -7,5 +7,6 @@
     clippy::string_slice,
     reason = "a test that panics has failed"
 )]
+mod block_history;
 mod order;
 mod wal;

@@ -36,6 +36,7 @@ pub struct FileNumber {
 
 impl FileNumber {
     /// Three numbers, 12 bytes.
+    #[inline]
     pub(crate) fn at(bytes: &[u8], at: usize) -> Option<Self> {
         Some(FileNumber {
             tablespace: u32_at(bytes, at)?,
@@ -46,6 +47,7 @@ impl FileNumber {
 }
 
 /// A fork by the number that WAL gives it.
+#[inline]
 pub(crate) fn fork_of_number(number: u32) -> Option<Fork> {
     match number {
         0 => Some(Fork::Main),
@@ -172,6 +174,7 @@ impl BlockReference<'_> {
     }
 
     /// Bytes that stand behind the headers of the record for it.
+    #[inline]
     pub(crate) fn payload_bytes(&self) -> usize {
         let image = self.image.map_or(0, |image| usize::from(image.stored));
         image + usize::from(self.data_bytes)
@@ -180,6 +183,7 @@ impl BlockReference<'_> {
 
 impl<'a> BlockReference<'a> {
     /// Reads the header of the block behind its id, at `at`; gives the place behind it too.
+    #[inline]
     pub(crate) fn parse(
         id: u8,
         record: &'a [u8],

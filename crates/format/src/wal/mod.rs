@@ -31,6 +31,6 @@ pub use history::{History, HistoryFault, Switch};
 pub use managers::{MANAGERS, Manager, manager_name};
 pub use page_header::{PageFault, PageHeader, Shape};
 pub use reader::{WalPages, WalReader};
-pub use record::{HEADER_BYTES, Record, RecordFault, RecordHeader};
+pub use record::{HEADER_BYTES, Record, RecordFault, RecordHeader, WholeRecord};
 pub use rows_written::RowsWritten;
 pub use transaction::{Ended, Outcome};

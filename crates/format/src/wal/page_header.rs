@@ -70,18 +70,21 @@ impl Shape {
     }
 
     /// Where the page that holds `at` begins.
+    #[inline]
     pub fn page_of(&self, at: Lsn) -> Lsn {
         Lsn(at.0 & !(u64::from(self.page_bytes) - 1))
     }
 
     /// Where the segment that holds `at` begins.
+    #[inline]
     pub fn segment_of(&self, at: Lsn) -> Lsn {
         Lsn(at.0 & !(u64::from(self.segment_bytes) - 1))
     }
 
     /// The number of the segment that holds `at`.
+    #[inline]
     pub fn segment_number(&self, at: Lsn) -> u64 {
-        at.0 / u64::from(self.segment_bytes)
+        at.0 >> self.segment_bytes.trailing_zeros()
     }
 
     /// The name of the file of a segment: timeline, upper half and number within it.
@@ -190,6 +193,7 @@ impl fmt::Display for PageFault {
 
 impl PageHeader {
     /// Reads the header; nothing when the bytes end before.
+    #[inline]
     pub fn parse(page: &[u8]) -> Option<Self> {
         let info = u16_at(page, 2)?;
         let long = info & LONG_HEADER != 0;
@@ -206,6 +210,7 @@ impl PageHeader {
     }
 
     /// Bytes of the header.
+    #[inline]
     pub fn bytes(&self) -> u64 {
         if self.is_long() {
             LONG_BYTES
@@ -215,16 +220,19 @@ impl PageHeader {
     }
 
     /// It has the fields of a segment's first page.
+    #[inline]
     pub fn is_long(&self) -> bool {
         self.info & LONG_HEADER != 0
     }
 
     /// The page begins with the rest of a record.
+    #[inline]
     pub fn continues(&self) -> bool {
         self.info & FIRST_IS_CONTRECORD != 0
     }
 
     /// The record before was given up.
+    #[inline]
     pub fn overwrites(&self) -> bool {
         self.info & FIRST_IS_OVERWRITE_CONTRECORD != 0
     }

@@ -7,7 +7,9 @@ use crate::types::Lsn;
 use crate::wal::end::{EndReason, WalEnd};
 use crate::wal::managers::is_known;
 use crate::wal::page_header::{LONG_BYTES, PageFault, PageHeader, SHORT_BYTES, Shape};
-use crate::wal::record::{CRC_AT, HEADER_BYTES, RECORD_BYTES_MAX, Record, RecordHeader};
+use crate::wal::record::{
+    CRC_AT, HEADER_BYTES, RECORD_BYTES_MAX, Record, RecordHeader, WholeRecord,
+};
 
 /// Bytes of a record that are kept; of longer ones, which are only commits of very many
 /// subtransactions and messages of extensions, the rest is summed and forgotten.
@@ -30,6 +32,8 @@ pub struct WalReader<P> {
     last: Option<Lsn>,
     newest: Option<(Lsn, u32)>,
     segment: Option<u64>,
+    /// The page whose header was checked last: many records begin on one.
+    page: Option<(Lsn, PageHeader)>,
     found: Found,
 }
 
@@ -59,6 +63,7 @@ impl<P: WalPages> WalReader<P> {
             last: None,
             newest: None,
             segment: None,
+            page: None,
             found: Found::default(),
         }
     }
@@ -78,28 +83,66 @@ impl<P: WalPages> WalReader<P> {
         &self.pages
     }
 
+    /// The same, for another reader.
+    pub fn into_pages(self) -> P {
+        self.pages
+    }
+
+    /// The same, to have them look elsewhere: after an end, the record is tried again.
+    pub fn pages_mut(&mut self) -> &mut P {
+        self.page = None;
+        &mut self.pages
+    }
+
     /// The next record. After an end the same end comes again.
+    ///
+    /// # Errors
+    ///
+    /// There is no record.
     pub fn read(&mut self) -> Result<Record<'_>, WalEnd> {
-        let mut start = self.next;
-        // A record that was given up leads to a later page, never to an earlier one.
-        let next = loop {
-            start = self.skip_header(start)?;
-            match self.assemble(start)? {
-                Try::Whole { next } => break next,
-                Try::Overwritten { page } => start = page,
-            }
-        };
-        let end = |why| WalEnd {
+        let (start, next) = self.gather()?;
+        let numbers = (self.shape.major, self.shape.block_bytes);
+        let record = Record::parse(&self.found.kept, (start, next), numbers);
+        let record = record.map_err(|fault| WalEnd {
             record: start,
             at: start,
-            why,
-        };
-        let numbers = (self.shape.major, self.shape.block_bytes);
-        let record = Record::parse(&self.found.kept, (start, next), numbers)
-            .map_err(|fault| end(EndReason::Record(fault)))?;
+            why: EndReason::Record(fault),
+        })?;
         self.next = next;
         self.last = Some(start);
         Ok(record)
+    }
+
+    /// The next record, which is not taken apart. One whose inside makes no sense is no end.
+    ///
+    /// # Errors
+    ///
+    /// There is no record.
+    pub fn read_whole(&mut self) -> Result<WholeRecord<'_>, WalEnd> {
+        let (lsn, end) = self.gather()?;
+        self.next = end;
+        self.last = Some(lsn);
+        let header = self.found.header();
+        Ok(WholeRecord {
+            lsn,
+            end,
+            header: header.expect("a record whose checksum is right has a header"),
+            bytes: &self.found.kept,
+            numbers: (self.shape.major, self.shape.block_bytes),
+        })
+    }
+
+    /// Puts the bytes of the next record together; where it begins, and where the next one may.
+    fn gather(&mut self) -> Result<(Lsn, Lsn), WalEnd> {
+        let mut start = self.next;
+        // A record that was given up leads to a later page, never to an earlier one.
+        loop {
+            start = self.skip_header(start)?;
+            match self.assemble(start)? {
+                Try::Whole { next } => return Ok((start, next)),
+                Try::Overwritten { page } => start = page,
+            }
+        }
     }
 
     /// Moves to the first record that begins on the page of the present position or on a later
@@ -156,6 +199,10 @@ impl<P: WalPages> WalReader<P> {
 
     /// The header of a page that belongs at its place; the first page of its segment does too.
     fn page_header(&mut self, page: Lsn, record: Lsn) -> Result<PageHeader, WalEnd> {
+        if let Some((_, header)) = self.page.filter(|(known, _)| *known == page) {
+            return Ok(header);
+        }
+        self.page = None;
         let number = self.shape.segment_number(page);
         let first = self.shape.segment_of(page);
         if self.segment != Some(number) && first != page {
@@ -163,6 +210,7 @@ impl<P: WalPages> WalReader<P> {
         }
         let header = self.one_header(page, record)?;
         self.segment = Some(number);
+        self.page = Some((page, header));
         Ok(header)
     }
 

@@ -12,7 +12,7 @@ use std::fmt;
 
 use crate::bytes::{u16_at, u32_at, u64_at};
 use crate::types::{Lsn, Xid};
-use crate::wal::block::{BLOCK_ID_MAX, BlockReference};
+use crate::wal::block::{BLOCK_ID_MAX, BlockReference, FileNumber};
 
 /// Bytes of the header.
 pub const HEADER_BYTES: usize = 24;
@@ -44,7 +44,9 @@ pub struct RecordHeader {
 
 impl RecordHeader {
     /// Reads it; nothing when the bytes end before.
+    #[inline]
     pub fn parse(bytes: &[u8]) -> Option<Self> {
+        let bytes = bytes.first_chunk::<HEADER_BYTES>()?;
         Some(RecordHeader {
             total_bytes: u32_at(bytes, 0)?,
             xid: Xid(u32_at(bytes, 4)?),
@@ -93,6 +95,146 @@ impl fmt::Display for RecordFault {
     }
 }
 
+/// A record whose checksum is right, before it is taken apart.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct WholeRecord<'a> {
+    /// Where it begins.
+    pub lsn: Lsn,
+    /// Where the next one may begin.
+    pub end: Lsn,
+    /// Its header.
+    pub header: RecordHeader,
+    pub(crate) bytes: &'a [u8],
+    pub(crate) numbers: (u16, u32),
+}
+
+impl<'a> WholeRecord<'a> {
+    /// Takes it apart.
+    ///
+    /// # Errors
+    ///
+    /// Its inside makes no sense.
+    pub fn parse(&self) -> Result<Record<'a>, RecordFault> {
+        Record::parse(self.bytes, (self.lsn, self.end), self.numbers)
+    }
+
+    /// Whether it is about one of the blocks that `wanted` takes; nothing is copied for the answer.
+    ///
+    /// # Errors
+    ///
+    /// Its inside makes no sense.
+    pub fn is_about(
+        &self,
+        mut wanted: impl FnMut(&BlockReference<'_>) -> bool,
+    ) -> Result<bool, RecordFault> {
+        let mut parts = RecordParts::of(self.bytes, self.numbers)?;
+        let mut is_about = false;
+        while let Some(part) = parts.next_part()? {
+            if let Part::Block(block) = part {
+                is_about |= wanted(&block);
+            }
+        }
+        Ok(is_about)
+    }
+}
+
+/// What the headers behind that of the record describe.
+enum Part<'a> {
+    Block(BlockReference<'a>),
+    /// So many bytes of the resource manager.
+    Main(usize),
+    TopXid(Xid),
+    Origin,
+}
+
+/// The headers of a record, one after the other.
+struct RecordParts<'a> {
+    bytes: &'a [u8],
+    header: RecordHeader,
+    numbers: (u16, u32),
+    total: usize,
+    at: usize,
+    payload: usize,
+    before: Option<(u8, FileNumber)>,
+    is_over: bool,
+}
+
+impl<'a> RecordParts<'a> {
+    #[inline]
+    fn of(bytes: &'a [u8], numbers: (u16, u32)) -> Result<Self, RecordFault> {
+        let header = RecordHeader::parse(bytes).ok_or(RecordFault::Short)?;
+        Ok(RecordParts {
+            bytes,
+            header,
+            numbers,
+            total: usize::try_from(header.total_bytes).map_err(|_| RecordFault::Short)?,
+            at: HEADER_BYTES,
+            payload: 0,
+            before: None,
+            is_over: false,
+        })
+    }
+
+    /// The next one. After the last, what they promise adds up to the length of the record, and
+    /// `at` is where the payloads begin.
+    #[inline]
+    fn next_part(&mut self) -> Result<Option<Part<'a>>, RecordFault> {
+        let rest = self.total.checked_sub(self.at).ok_or(RecordFault::Short)?;
+        // Every turn moves `at` on; there are at most 33 blocks and four other parts.
+        if self.is_over || rest <= self.payload {
+            let is_whole = rest == self.payload;
+            return is_whole.then_some(None).ok_or(RecordFault::Short);
+        }
+        let bytes = self.bytes;
+        let id = *bytes.get(self.at).ok_or(RecordFault::Short)?;
+        self.at += 1;
+        Ok(Some(match id {
+            0..=BLOCK_ID_MAX => self.block(id)?,
+            ID_DATA_SHORT => {
+                let len = *bytes.get(self.at).ok_or(RecordFault::Short)?;
+                self.main(1, usize::from(len))
+            }
+            ID_DATA_LONG => {
+                let long = u32_at(bytes, self.at).ok_or(RecordFault::Short)?;
+                let len = usize::try_from(long).map_err(|_| RecordFault::Short)?;
+                self.main(4, len)
+            }
+            ID_ORIGIN => {
+                u16_at(bytes, self.at).ok_or(RecordFault::Short)?;
+                self.at += 2;
+                Part::Origin
+            }
+            ID_TOPLEVEL_XID => {
+                let xid = u32_at(bytes, self.at).ok_or(RecordFault::Short)?;
+                self.at += 4;
+                Part::TopXid(Xid(xid))
+            }
+            id => return Err(RecordFault::Part { id }),
+        }))
+    }
+
+    #[inline]
+    fn block(&mut self, id: u8) -> Result<Part<'a>, RecordFault> {
+        let before = self.before.map(|(_, file)| file);
+        let (block, behind) = BlockReference::parse(id, self.bytes, self.at, before, self.numbers)?;
+        let is_rising = self.before.is_none_or(|(last, _)| last < id);
+        is_rising.then_some(()).ok_or(RecordFault::Block { id })?;
+        self.payload += block.payload_bytes();
+        self.before = Some((id, block.file));
+        self.at = behind;
+        Ok(Part::Block(block))
+    }
+
+    /// The header of the main data is the last one.
+    #[inline]
+    fn main(&mut self, header_bytes: usize, len: usize) -> Part<'a> {
+        self.at += header_bytes;
+        self.payload = self.payload.saturating_add(len);
+        self.is_over = true;
+        Part::Main(len)
+    }
+}
+
 /// A record whose parts add up to its length.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Record<'a> {
@@ -118,62 +260,25 @@ impl<'a> Record<'a> {
         (lsn, end): (Lsn, Lsn),
         (major, block_bytes): (u16, u32),
     ) -> Result<Self, RecordFault> {
-        let header = RecordHeader::parse(bytes).ok_or(RecordFault::Short)?;
-        let total = usize::try_from(header.total_bytes).map_err(|_| RecordFault::Short)?;
+        let mut parts = RecordParts::of(bytes, (major, block_bytes))?;
         let mut record = Record {
             lsn,
             end,
-            header,
+            header: parts.header,
             blocks: Vec::new(),
             main: &[],
             top_xid: None,
         };
-        let mut at = HEADER_BYTES;
-        let mut payload = 0usize;
         let mut main_bytes = 0;
-        // Every turn moves `at` on; there are at most 33 blocks and four other parts.
-        while total.checked_sub(at).ok_or(RecordFault::Short)? > payload {
-            let id = *bytes.get(at).ok_or(RecordFault::Short)?;
-            at += 1;
-            match id {
-                0..=BLOCK_ID_MAX => {
-                    let last = record.blocks.last();
-                    let rising = last.is_none_or(|last| last.id < id);
-                    let before = last.map(|last| last.file);
-                    let (block, behind) =
-                        BlockReference::parse(id, bytes, at, before, (major, block_bytes))?;
-                    rising.then_some(()).ok_or(RecordFault::Block { id })?;
-                    payload += block.payload_bytes();
-                    record.blocks.push(block);
-                    at = behind;
-                }
-                ID_DATA_SHORT => {
-                    main_bytes = usize::from(*bytes.get(at).ok_or(RecordFault::Short)?);
-                    at += 1;
-                    payload += main_bytes;
-                    break;
-                }
-                ID_DATA_LONG => {
-                    let long = u32_at(bytes, at).ok_or(RecordFault::Short)?;
-                    main_bytes = usize::try_from(long).map_err(|_| RecordFault::Short)?;
-                    at += 4;
-                    payload = payload.saturating_add(main_bytes);
-                    break;
-                }
-                ID_ORIGIN => {
-                    u16_at(bytes, at).ok_or(RecordFault::Short)?;
-                    at += 2;
-                }
-                ID_TOPLEVEL_XID => {
-                    record.top_xid = Some(Xid(u32_at(bytes, at).ok_or(RecordFault::Short)?));
-                    at += 4;
-                }
-                id => return Err(RecordFault::Part { id }),
+        while let Some(part) = parts.next_part()? {
+            match part {
+                Part::Block(block) => record.blocks.push(block),
+                Part::Main(bytes) => main_bytes = bytes,
+                Part::TopXid(xid) => record.top_xid = Some(xid),
+                Part::Origin => {}
             }
         }
-        if total.checked_sub(at) != Some(payload) {
-            return Err(RecordFault::Short);
-        }
+        let mut at = parts.at;
         for block in &mut record.blocks {
             (*block, at) = block.with_payload(bytes, at);
         }

@@ -37,7 +37,8 @@ use crate::{
 use archive_cursor::{ArchiveCursor, Stop};
 use members::Found;
 pub(crate) use members::{FileExtent, Tree};
-use packing::{ArchiveCompression, has_ustar};
+pub(crate) use packing::ArchiveCompression;
+use packing::has_ustar;
 use reader::Members;
 use store::BlockStore;
 

@@ -83,8 +83,17 @@ impl ArchiveCompression {
         matches!(self, ArchiveCompression::Lz4 | ArchiveCompression::Zstd)
     }
 
+    /// Of any file that may be compressed: one without the mark of a compression is plain.
+    pub(crate) fn of_compressed(head: &[u8]) -> Self {
+        let known = ArchiveCompression::of_head(head);
+        known.unwrap_or(ArchiveCompression::Plain)
+    }
+
     /// What comes out. Where archives can be read in place, `Plain` ones are not unpacked.
-    pub(crate) fn unpack(self, file: File) -> io::Result<Box<dyn Read + Send>> {
+    pub(crate) fn unpack(
+        self,
+        file: impl Read + Send + 'static,
+    ) -> io::Result<Box<dyn Read + Send>> {
         let file = BufReader::with_capacity(STEP, file);
         Ok(match self {
             ArchiveCompression::Plain => Box::new(file),

@@ -5,7 +5,7 @@
 //! not. What could not be applied is counted by file.
 
 mod files;
-mod page_store;
+pub(super) mod page_store;
 mod status;
 
 pub use files::ReplayedSource;
@@ -14,7 +14,7 @@ pub use page_store::ReplaySpace;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
-use pgclinic_format::oid::{DEFAULT_TABLESPACE, GLOBAL_TABLESPACE};
+use pgclinic_format::oid::GLOBAL_TABLESPACE;
 use pgclinic_format::types::FIRST_NORMAL_OID;
 use pgclinic_format::wal::redo::{OldRow, RedoFault, RedoKind, apply, deed};
 use pgclinic_format::wal::{
@@ -24,7 +24,7 @@ use pgclinic_format::{Fork, Lsn, Oid, Page};
 use pgclinic_source::Source;
 
 use crate::cluster::Cluster;
-use crate::file_name::fork_path;
+use crate::file_name::relation_path;
 use crate::multixact::MultiXacts;
 use crate::state::{Applied, ReplayInMemory, State};
 use crate::transaction_log::TransactionLog;
@@ -235,15 +235,7 @@ impl Replayer<'_> {
     }
 
     fn path(&self, file: FileNumber, segment: u32) -> String {
-        let folder = match file.tablespace {
-            DEFAULT_TABLESPACE => format!("base/{}", file.database),
-            GLOBAL_TABLESPACE => "global".to_owned(),
-            other => format!(
-                "pg_tblspc/{other}/PG_{}_{}/{}",
-                self.major, self.cluster.layout.catalog_version, file.database
-            ),
-        };
-        fork_path(&folder, file.filenode, Fork::Main, segment)
+        relation_path(self.cluster.layout, file, Fork::Main, segment)
     }
 
     /// Path and number in the file of a block.
@@ -342,9 +334,7 @@ impl Replayer<'_> {
         set_lsn(page, record.end);
         match done {
             Ok(()) => Change::Applied,
-            Err(RedoFault::Short) => Change::Failed("the record is too short"),
-            Err(RedoFault::Page) => Change::Failed("the page is not the one that was changed"),
-            Err(RedoFault::Unknown) => Change::Failed("records of this kind are not known"),
+            Err(fault) => Change::Failed(words_of(fault)),
         }
     }
 
@@ -399,7 +389,16 @@ fn holds_rows(page: &[u8]) -> bool {
         || pgclinic_format::sequence::magic(view) == Some(pgclinic_format::sequence::SEQUENCE_MAGIC)
 }
 
-fn set_lsn(page: &mut [u8], lsn: Lsn) {
+/// Why a record could not be applied.
+pub(super) fn words_of(fault: RedoFault) -> &'static str {
+    match fault {
+        RedoFault::Short => "the record is too short",
+        RedoFault::Page => "the page is not the one that was changed",
+        RedoFault::Unknown => "records of this kind are not known",
+    }
+}
+
+pub(super) fn set_lsn(page: &mut [u8], lsn: Lsn) {
     let [high, low] = [lsn.0 >> 32, lsn.0 & 0xFFFF_FFFF];
     for (at, half) in [(0, high), (4, low)] {
         let half = u32::try_from(half).unwrap_or_default();

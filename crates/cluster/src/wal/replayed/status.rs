@@ -3,11 +3,11 @@
 //! Truth: `src/backend/access/transam/{xact,clog,multixact}.c`,
 //! `src/backend/utils/cache/relmapper.c`.
 
-use pgclinic_format::oid::DEFAULT_TABLESPACE;
 use pgclinic_format::wal::Record;
 use pgclinic_format::{MultiXactId, Xid};
 
 use super::Replayer;
+use crate::file_name::directory_of;
 use crate::transaction_log::PAGES_PER_FILE;
 use crate::wal::replay::relation_map_in;
 
@@ -115,13 +115,9 @@ impl Replayer<'_> {
         else {
             return;
         };
-        let folder = match (database, tablespace) {
-            (0, _) => "global".to_owned(),
-            (_, DEFAULT_TABLESPACE) => format!("base/{database}"),
-            (_, other) => format!(
-                "pg_tblspc/{other}/PG_{}_{}/{database}",
-                self.major, self.cluster.layout.catalog_version
-            ),
+        let folder = match database {
+            0 => "global".to_owned(),
+            _ => directory_of(self.cluster.layout, tablespace, database),
         };
         let path = format!("{folder}/pg_filenode.map");
         let mut page = map.to_vec();

@@ -78,8 +78,17 @@ pub(crate) fn row(page: &mut [u8], number: u16) -> Result<&mut [u8], RedoFault> 
     page.get_mut(range).ok_or(RedoFault::Page)
 }
 
-/// `PageRepairFragmentation`: rows move to the end of the page, in the order in which they stand.
-pub(crate) fn compact(page: &mut [u8]) -> Result<(), RedoFault> {
+/// How rows stand after those between them are gone.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum RowOrder {
+    /// As they stood: up to 13.
+    Kept,
+    /// As their line pointers, from 14 on.
+    OfLinePointers,
+}
+
+/// `PageRepairFragmentation`: rows move to the end of the page.
+pub(crate) fn compact(page: &mut [u8], order: RowOrder) -> Result<(), RedoFault> {
     let view = Page::parse(page).ok_or(RedoFault::Page)?;
     let special = usize::from(view.pd_special()).min(page.len());
     let mut items: Vec<(u16, Vec<u8>, usize)> = Vec::new();
@@ -90,7 +99,9 @@ pub(crate) fn compact(page: &mut [u8]) -> Result<(), RedoFault> {
         }
     }
     let pointers: Vec<(u16, LinePointer)> = view.line_pointers().collect();
-    items.sort_by_key(|(_, _, offset)| std::cmp::Reverse(*offset));
+    if order == RowOrder::Kept {
+        items.sort_by_key(|(_, _, offset)| std::cmp::Reverse(*offset));
+    }
     let mut upper = special;
     for (number, bytes, _) in items {
         upper = upper

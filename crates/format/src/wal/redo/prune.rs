@@ -40,7 +40,7 @@ struct Pointers {
 /// What is left of the space.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Space {
-    Compacted,
+    Compacted(page::RowOrder),
     /// Unused line pointers at the end are given up, too: from 15 on.
     CompactedAndCut,
     /// Only line pointers at the end are given up.
@@ -130,7 +130,8 @@ fn clean(record: &Record<'_>, major: u16, target: &mut RedoBlock<'_>) -> Result<
     };
     let space = match major {
         15.. => Space::CompactedAndCut,
-        _ => Space::Compacted,
+        14 => Space::Compacted(page::RowOrder::OfLinePointers),
+        _ => Space::Compacted(page::RowOrder::Kept),
     };
     execute(&pointers, space, target)
 }
@@ -161,9 +162,9 @@ fn execute(pointers: &Pointers, space: Space, target: &mut RedoBlock<'_>) -> Res
         );
     }
     match space {
-        Space::Compacted => page::compact(target.page),
+        Space::Compacted(order) => page::compact(target.page, order),
         Space::CompactedAndCut => {
-            page::compact(target.page)?;
+            page::compact(target.page, page::RowOrder::OfLinePointers)?;
             page::truncate_pointers(target.page, 0)
         }
         Space::Kept => page::truncate_pointers(target.page, 1),

@@ -1,0 +1,204 @@
+//! Where WAL lies: the segments of several directories by number, each perhaps in several copies.
+//!
+//! ```text
+//! 000000010000000000000007            a segment
+//! 000000010000000000000007.gz         compressed, also .lz4 and .zst
+//! 000000010000000000000007.partial    of a timeline that was left, or not received whole; also .gz.partial
+//! 00000002.history                    where timeline 2 begins
+//! ```
+
+use std::collections::BTreeMap;
+use std::io::Read;
+use std::sync::Arc;
+
+use pgclinic_format::wal::{History, Shape};
+use pgclinic_source::{Entry, EntryKind, Result, Source, decompressed};
+
+use crate::error::ReadGap;
+use crate::wal::files::{HISTORY_BYTES, Timelines, WalFiles, history_name};
+
+/// The ends of names of compressed files.
+const COMPRESSED: [&str; 4] = [".gz", ".lz4", ".zst", ".zstd"];
+
+/// A directory with WAL: a `pg_wal`, or an archive.
+#[derive(Clone)]
+pub struct WalDirectory {
+    /// How the user named it.
+    pub name: String,
+    /// Where its bytes come from.
+    pub source: Arc<dyn Source>,
+    /// The directory in the source; empty for its root.
+    pub directory: String,
+}
+
+impl WalDirectory {
+    /// The root of a source: the directory of an archive.
+    pub fn archive(name: impl Into<String>, source: Arc<dyn Source>) -> Self {
+        WalDirectory {
+            name: name.into(),
+            source,
+            directory: String::new(),
+        }
+    }
+
+    /// The `pg_wal` of a cluster or a backup.
+    pub fn pg_wal(name: impl Into<String>, source: Arc<dyn Source>) -> Self {
+        WalDirectory {
+            directory: "pg_wal".into(),
+            ..WalDirectory::archive(name, source)
+        }
+    }
+
+    fn path(&self, name: &str) -> String {
+        match self.directory.as_str() {
+            "" => name.to_owned(),
+            directory => format!("{directory}/{name}"),
+        }
+    }
+}
+
+/// A file that holds a segment, or a part of it.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(super) struct SegmentCopy {
+    /// Those that are more likely whole come first.
+    doubt: Doubt,
+    /// The directory.
+    place: usize,
+    pub(super) path: String,
+    pub(super) timeline: u32,
+    pub(super) is_compressed: bool,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+enum Doubt {
+    None,
+    Compressed,
+    OtherLength,
+    Partial,
+}
+
+/// All segments and histories.
+pub(super) struct WalCopies {
+    directories: Vec<WalDirectory>,
+    segments: BTreeMap<u64, Vec<SegmentCopy>>,
+    /// The histories of all directories.
+    pub(super) histories: WalFiles,
+    /// What could not be listed or read.
+    pub(super) troubles: Vec<ReadGap>,
+}
+
+impl WalCopies {
+    pub(super) fn list(directories: Vec<WalDirectory>, shape: &Shape) -> Self {
+        let mut copies = WalCopies {
+            directories,
+            segments: BTreeMap::new(),
+            histories: WalFiles::default(),
+            troubles: Vec::new(),
+        };
+        for place in 0..copies.directories.len() {
+            copies.list_one(place, shape);
+        }
+        for own in copies.segments.values_mut() {
+            own.sort();
+        }
+        copies
+    }
+
+    fn list_one(&mut self, place: usize, shape: &Shape) {
+        let Some(directory) = self.directories.get(place).cloned() else {
+            return;
+        };
+        match directory.source.list(&directory.directory) {
+            Ok(entries) => {
+                for entry in entries {
+                    self.take_entry(place, &directory, &entry, shape);
+                }
+            }
+            Err(error) => self.troubles.push(ReadGap::new(&directory.name, error)),
+        }
+    }
+
+    fn take_entry(&mut self, place: usize, directory: &WalDirectory, entry: &Entry, shape: &Shape) {
+        if entry.kind != EntryKind::File {
+            return;
+        }
+        let (name, is_partial) = match entry.name.strip_suffix(".partial") {
+            Some(name) => (name, true),
+            None => (entry.name.as_str(), false),
+        };
+        let uncompressed = COMPRESSED.iter().find_map(|end| name.strip_suffix(end));
+        let is_compressed = uncompressed.is_some();
+        let name = uncompressed.unwrap_or(name);
+        let path = directory.path(&entry.name);
+        if let Some(timeline) = history_name(name) {
+            self.read_history(directory, timeline, &path);
+        }
+        let Some((timeline, number)) = shape.parse_name(name) else {
+            return;
+        };
+        let doubt = match (is_partial, is_compressed) {
+            (true, _) => Doubt::Partial,
+            (false, true) => Doubt::Compressed,
+            _ if entry.len != u64::from(shape.segment_bytes) => Doubt::OtherLength,
+            _ => Doubt::None,
+        };
+        let copy = SegmentCopy {
+            doubt,
+            place,
+            path,
+            timeline,
+            is_compressed,
+        };
+        self.segments.entry(number).or_default().push(copy);
+    }
+
+    /// The first one that can be read counts.
+    fn read_history(&mut self, directory: &WalDirectory, timeline: u32, path: &str) {
+        if self.histories.history(timeline).is_some() {
+            return;
+        }
+        match history_text(directory, path) {
+            Ok(text) => {
+                let history = History::parse(timeline, &text);
+                self.histories.histories.insert(timeline, history);
+            }
+            Err(error) => self.troubles.push(ReadGap::new(path, error)),
+        }
+    }
+
+    /// The copies of a segment of this timeline.
+    pub(super) fn of(&self, number: u64, timeline: u32) -> impl Iterator<Item = &SegmentCopy> {
+        let all = self.segments.get(&number).into_iter().flatten();
+        all.filter(move |copy| copy.timeline == timeline)
+    }
+
+    /// Some directory has a file of the segment on the way.
+    pub(super) fn has(&self, number: u64, timelines: &Timelines) -> bool {
+        let all = self.segments.get(&number).into_iter().flatten();
+        let expected = timelines.expected(number);
+        all.into_iter()
+            .any(|copy| timelines.passes(copy.timeline) && Some(copy.timeline) <= expected)
+    }
+
+    pub(super) fn directory_of(&self, copy: &SegmentCopy) -> Option<&WalDirectory> {
+        self.directories.get(copy.place)
+    }
+
+    /// For a message: the file, and where it lies.
+    pub(super) fn words(&self, copy: &SegmentCopy) -> String {
+        let directory = self.directory_of(copy);
+        let name = directory.map_or("", |directory| directory.name.as_str());
+        match copy.path.rsplit_once('/') {
+            Some((_, file)) => format!("{file} in {name}"),
+            None => format!("{} in {name}", copy.path),
+        }
+    }
+}
+
+fn history_text(directory: &WalDirectory, path: &str) -> Result<String> {
+    let mut bytes = Vec::new();
+    let file = decompressed(&directory.source, path)?;
+    let read = file.take(HISTORY_BYTES).read_to_end(&mut bytes);
+    read.map_err(|error| pgclinic_source::SourceError::from_io(path, &error))?;
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
