@@ -29,6 +29,7 @@ mod diff_timelines;
 mod every_form;
 mod files_by_url;
 mod guide;
+mod heal;
 mod healthy;
 mod hostile_backups;
 mod injuries_in_every_form;
