@@ -15,8 +15,7 @@ use pgclinic_testkit::{TempCopy, all_majors, copy_of, execute, seed, server, val
 /// A table whose rows are on block 0, and are frozen, with an index of its own beside the key.
 const TABLE: &str = "CREATE TABLE healed (id int PRIMARY KEY, body text, other int);
     INSERT INTO healed SELECT g, 'row ' || g, g % 7 FROM generate_series(1, 50) g;
-    CREATE INDEX healed_other ON healed (other);
-    CREATE EXTENSION IF NOT EXISTS amcheck";
+    CREATE INDEX healed_other ON healed (other)";
 
 /// A stopped cluster with a table.
 struct Ward {
@@ -122,12 +121,12 @@ fn fields(document: &HealDocument) -> BTreeMap<(String, String), (String, String
 /// amcheck finds nothing wrong with the table and its indexes.
 fn is_content(server: &Server) {
     for index in ["healed_pkey", "healed_other"] {
-        let sql = format!("SELECT bt_index_check('{index}', true)");
+        let sql = format!("SELECT ext.bt_index_check('{index}', true)");
         value(server, &format!("SELECT count(*) FROM ({sql}) x"));
     }
     // verify_heapam came with 14.
     if value(server, "SHOW server_version_num").as_str() >= "140000" {
-        let found = value(server, "SELECT count(*) FROM verify_heapam('healed')");
+        let found = value(server, "SELECT count(*) FROM ext.verify_heapam('healed')");
         assert_eq!(found, "0");
     }
 }
@@ -333,9 +332,9 @@ fn an_emptied_line_pointer_is_exact_only_where_no_index_leads_to_it() {
     let cure = &lossy.cures[0];
     assert_eq!((cure.safety, cure.rows_lost), (Safety::Lossy, Some(0)));
     assert_eq!(cure.dangling.len(), 2);
-    let server = ward.start();
+    let mut server = ward.start();
     execute(&server, "REINDEX TABLE healed");
-    drop(server);
+    server.stop(StopMode::Fast).expect("a stop");
     let exact = ward.plan("0:11", &["--empty-line-pointer"]);
     assert_eq!(exact.cures[0].safety, Safety::Exact);
     ward.heal("0:11", &["--empty-line-pointer"], &["--yes"])
@@ -398,7 +397,7 @@ fn a_toasted_value_is_replaced_by_one_that_can_be_read() {
         "10000"
     );
     assert_eq!(
-        value(&server, "SELECT count(*) FROM verify_heapam('healed')"),
+        value(&server, "SELECT count(*) FROM ext.verify_heapam('healed')"),
         "0"
     );
 }
@@ -620,9 +619,9 @@ fn what_cannot_be_healed_is_refused_with_its_reason() {
         heal(&format!("{}.1:0:1", ward.path), "--kill"),
         "blocks count through the whole fork",
     );
-    let server = ward.start();
+    let mut server = ward.start();
     let index = value(&server, "SELECT pg_relation_filepath('healed_pkey')");
-    drop(server);
+    server.stop(StopMode::Fast).expect("a stop");
     refused(
         heal(&format!("{index}:1:1"), "--kill"),
         "REINDEX INDEX public.healed_pkey;",
