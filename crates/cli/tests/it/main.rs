@@ -29,6 +29,7 @@ mod diff_timelines;
 mod every_form;
 mod files_by_url;
 mod guide;
+mod heal;
 mod heal_checksums;
 mod healthy;
 mod hostile_backups;

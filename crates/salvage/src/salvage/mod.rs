@@ -1,6 +1,7 @@
 //! All rows of a cluster, written to a folder, with an account of what could not be had.
 
 mod bare;
+mod block_rows;
 mod blocks;
 mod checks;
 mod counts;
@@ -45,6 +46,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 pub use bare::{BareTable, salvage_file};
+pub use block_rows::{BlockRows, rows_of_block};
 pub(crate) use blocks::blocks_of_table;
 pub use error::SalvageError;
 pub(crate) use finished_tables::FinishedTables;

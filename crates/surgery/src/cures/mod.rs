@@ -26,12 +26,14 @@ mod heap_place;
 mod kill;
 mod plan;
 mod preview;
+mod saved_rows;
 mod working_pages;
 mod zero_page;
 
 pub use check_again::check_again;
 pub use control::control_file_hash;
 pub use plan::{HealPlan, plan_heal};
+pub use saved_rows::rows_to_save;
 
 use draft::Draft;
 use heap_place::HeapPlace;

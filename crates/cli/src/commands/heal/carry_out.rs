@@ -5,7 +5,7 @@ use std::path::Path;
 use pgclinic_model::document::{
     AppliedHeal, Cure, CureOutcome, CureRequest, HealDocument, HealOutcome,
 };
-use pgclinic_surgery::cures::{HealPlan, check_again, plan_heal};
+use pgclinic_surgery::cures::{HealPlan, check_again, plan_heal, rows_to_save};
 use pgclinic_surgery::{Applied, Consent, FileBeside, Operation, apply, copy_to};
 
 use super::{Arguments, document_of, opened, still};
@@ -39,7 +39,8 @@ pub(super) fn carry_out(
     stillness.holds()?;
     let journal = arguments.journal.clone();
     let journal = journal.unwrap_or_else(|| journal_beside(&home, "heal"));
-    let beside = [plan_file(&planned)?];
+    let (mut beside, saved) = rows_to_save(&cluster, &planned.cures, &world.temp_folder)?;
+    beside.push(plan_file(&planned)?);
     let operation = Operation {
         pgdata: &home,
         patch: &patch,
@@ -51,7 +52,10 @@ pub(super) fn carry_out(
         control_file: Some(&control_file),
     };
     let applied = apply(&operation)?;
-    let written = with_applied(planned, &home, &applied, arguments);
+    let mut written = with_applied(planned, &home, &applied, arguments);
+    if let Some(applied) = &mut written.applied {
+        applied.rows_saved = saved;
+    }
     let mut healed = checked(written, &home, world)?;
     add_left_out(&mut healed, shown, chosen);
     Ok(healed)
