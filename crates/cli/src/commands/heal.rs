@@ -5,6 +5,7 @@ mod at;
 mod carry_out;
 mod checksums;
 mod consent;
+mod evidence;
 mod journal;
 mod saved_plan;
 
@@ -16,8 +17,9 @@ use clap::{ArgMatches, Args, Command as ClapCommand, FromArgMatches};
 use pgclinic_cluster::{Cluster, target_of};
 use pgclinic_model::document::{CureRequest, HEAL_SCHEMA, HealDocument, HealOutcome, Tool};
 use pgclinic_report::Document;
-use pgclinic_surgery::cures::{HealPlan, plan_heal};
+use pgclinic_surgery::cures::{HealPlan, ProvenPages, plan_heal};
 
+use crate::args::LoadArgs;
 use crate::commands::Command;
 use crate::env::Env;
 use crate::exit::{Exit, Failure};
@@ -26,6 +28,7 @@ use crate::stillness::Stillness;
 use crate::target::{self, Opening};
 use at::At;
 use consent::Consents;
+use evidence::{EvidenceArgs, Found, Search};
 
 #[derive(Debug, Args)]
 struct Arguments {
@@ -41,6 +44,8 @@ struct Arguments {
     at: Vec<At>,
     #[command(flatten)]
     cure: CureArgs,
+    #[command(flatten)]
+    evidence: EvidenceArgs,
     #[command(flatten)]
     consents: Consents,
     /// Work on a copy of it, in this new directory
@@ -68,6 +73,8 @@ struct Arguments {
     /// Complete what was interrupted, by its journal
     #[arg(long, value_name = "JOURNAL", conflicts_with = "at")]
     resume: Option<PathBuf>,
+    #[command(flatten)]
+    load: LoadArgs,
     #[command(flatten)]
     output: OutputArgs,
 }
@@ -177,7 +184,7 @@ fn exit_of(document: &HealDocument, arguments: &Arguments) -> Result<Exit, Failu
     }
     Ok(match document.outcome {
         HealOutcome::Planned if !document.obstacles.is_empty() => Exit::Failed,
-        HealOutcome::Healed | HealOutcome::Undone => Exit::Healthy,
+        HealOutcome::Healed | HealOutcome::Undone | HealOutcome::NothingToHeal => Exit::Healthy,
         HealOutcome::DamageRemains => Exit::Damaged,
         HealOutcome::Planned | HealOutcome::PartlyUndecided => Exit::Incomplete,
     })
@@ -189,26 +196,93 @@ fn planned(arguments: &Arguments, world: &mut Env<'_>) -> Result<HealDocument, F
         return Err(Failure::new("name a data directory"));
     };
     refuse_others(pgdata)?;
-    let (document, requests) = match &arguments.apply {
-        Some(path) => {
-            let saved = saved_plan::read(path)?;
-            let document = plan_of(pgdata, &saved.request, world)?;
-            saved_plan::refuse_changed(&saved, &document)?;
-            (document, saved.request)
-        }
-        None => {
+    let cluster = opened(pgdata, world)?;
+    let (document, proven) = match &arguments.apply {
+        Some(path) => saved(arguments, path, pgdata, &cluster, world)?,
+        None if arguments.cure.named().is_some() || !arguments.at.is_empty() => {
             let requests = requests(arguments)?;
-            (plan_of(pgdata, &requests, world)?, requests)
+            let proven = ProvenPages::new();
+            (plan_of(&cluster, pgdata, &requests, &proven)?, proven)
         }
+        None => by_evidence(arguments, pgdata, &cluster, world)?,
     };
     let chosen = arguments.consents.chosen(&document.cures)?;
     if chosen.is_empty() {
-        return Ok(consent::with_commands(document, pgdata, &requests));
+        return Ok(consent::with_commands(document, pgdata));
     }
     if let Some(why) = document.obstacles.first() {
         return Err(Failure::new(why));
     }
-    carry_out::carry_out(arguments, pgdata, document, &chosen, world)
+    let job = carry_out::Job {
+        arguments,
+        pgdata,
+        chosen: &chosen,
+        proven: &proven,
+    };
+    job.carry_out(document, world)
+}
+
+/// The plan of a file, made again.
+fn saved(
+    arguments: &Arguments,
+    path: &Path,
+    pgdata: &Path,
+    cluster: &Cluster,
+    world: &Env<'_>,
+) -> Result<(HealDocument, ProvenPages), Failure> {
+    let saved = saved_plan::read(path)?;
+    let proven = match &saved.evidence {
+        None => ProvenPages::new(),
+        Some(evidence) => Search {
+            arguments,
+            pgdata,
+            cluster,
+            evidence,
+            world,
+        }
+        .proven_again(&saved.request)?,
+    };
+    let mut document = plan_of(cluster, pgdata, &saved.request, &proven)?;
+    saved_plan::refuse_changed(&saved, &document)?;
+    (document.evidence, document.not_healed) = (saved.evidence, saved.not_healed);
+    Ok((document, proven))
+}
+
+/// A plan for all that the structure check finds damaged.
+fn by_evidence(
+    arguments: &Arguments,
+    pgdata: &Path,
+    cluster: &Cluster,
+    world: &Env<'_>,
+) -> Result<(HealDocument, ProvenPages), Failure> {
+    let named = arguments.evidence.named()?;
+    let search = Search {
+        arguments,
+        pgdata,
+        cluster,
+        evidence: &named,
+        world,
+    };
+    let found = search.found()?;
+    let Found {
+        requests,
+        proven,
+        not_healed,
+        not_checked,
+    } = found;
+    let mut document = plan_of(cluster, pgdata, &requests, &proven)?;
+    if requests.is_empty() && not_healed.is_empty() {
+        document.outcome = if not_checked.is_empty() {
+            HealOutcome::NothingToHeal
+        } else {
+            HealOutcome::PartlyUndecided
+        };
+        document.follow_up.clear();
+        document.warnings.clear();
+    }
+    document.evidence = Some(named);
+    (document.not_healed, document.not_checked) = (not_healed, not_checked);
+    Ok((document, proven))
 }
 
 fn requests(arguments: &Arguments) -> Result<Vec<CureRequest>, Failure> {
@@ -260,13 +334,13 @@ fn still(pgdata: &Path, world: &mut Env<'_>) -> Result<Stillness, Failure> {
 }
 
 fn plan_of(
+    cluster: &Cluster,
     pgdata: &Path,
     requests: &[CureRequest],
-    world: &Env<'_>,
+    proven: &ProvenPages,
 ) -> Result<HealDocument, Failure> {
-    let cluster = opened(pgdata, world)?;
-    let plan = plan_heal(&cluster, requests)?;
-    Ok(document_of(&cluster, pgdata, plan))
+    let plan = plan_heal(cluster, requests, proven)?;
+    Ok(document_of(cluster, pgdata, plan))
 }
 
 fn document_of(cluster: &Cluster, pgdata: &Path, plan: HealPlan) -> HealDocument {
@@ -277,6 +351,9 @@ fn document_of(cluster: &Cluster, pgdata: &Path, plan: HealPlan) -> HealDocument
         outcome: HealOutcome::Planned,
         basis: plan.basis,
         request: plan.request,
+        evidence: None,
+        not_healed: Vec::new(),
+        not_checked: Vec::new(),
         obstacles: plan.obstacles,
         cures: plan.cures,
         warnings: plan.warnings,

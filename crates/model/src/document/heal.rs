@@ -3,7 +3,7 @@
 use pgclinic_format::{BlockNo, Fork};
 use serde::{Deserialize, Serialize};
 
-use super::{Finding, Place, PlanStep, Target, Tool, ValueAnatomy};
+use super::{Finding, NotChecked, Place, PlanStep, Target, Tool, ValueAnatomy};
 use crate::plan::{Change, Safety};
 
 /// The schema of [`HealDocument`].
@@ -21,6 +21,8 @@ pub enum HealOutcome {
     DamageRemains,
     /// Some cures were left out, or a page could not be checked again.
     PartlyUndecided,
+    /// The check finds no damaged page.
+    NothingToHeal,
     /// The journal gave the first bytes back.
     Undone,
 }
@@ -33,6 +35,7 @@ impl HealOutcome {
             HealOutcome::Healed => "healed",
             HealOutcome::DamageRemains => "damage-remains",
             HealOutcome::PartlyUndecided => "partly-undecided",
+            HealOutcome::NothingToHeal => "nothing-to-heal",
             HealOutcome::Undone => "undone",
         }
     }
@@ -77,6 +80,41 @@ pub struct HealBasis {
     pub system_identifier: String,
     /// BLAKE3 of `global/pg_control`, in hexadecimal: every start of a server changes it.
     pub control_file: String,
+}
+
+/// Where pages were looked for that come back.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct HealEvidence {
+    /// Directories with WAL.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub wal: Vec<String>,
+    /// Base backups.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub backups: Vec<String>,
+    /// Incremental backups on the base backup.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub incrementals: Vec<String>,
+    /// Standbys and other copies.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub standbys: Vec<String>,
+}
+
+/// Damage for which the plan has no cure, and what else there is.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct NotHealed {
+    /// The first file of the fork.
+    pub path: String,
+    /// `schema.name`, where it is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub relation: Option<String>,
+    /// Half-open ranges of its blocks.
+    pub blocks: Vec<[u64; 2]>,
+    /// Only a lossy cure is left; otherwise what is damaged follows from something else.
+    pub needs_loss: bool,
+    /// Why.
+    pub why: Vec<String>,
+    /// What to type instead.
+    pub commands: Vec<String>,
 }
 
 /// What somebody asked for: from it and the cluster's bytes follows the whole plan.
@@ -230,6 +268,15 @@ pub struct HealDocument {
     pub basis: HealBasis,
     /// What was asked for.
     pub request: Vec<CureRequest>,
+    /// Where evidence was looked for; absent where cures were named by hand.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub evidence: Option<HealEvidence>,
+    /// Damage that no cure of this plan is for.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub not_healed: Vec<NotHealed>,
+    /// What could not be read, so that it may be damaged as well.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub not_checked: Vec<NotChecked>,
     /// Why it cannot be carried out here.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub obstacles: Vec<String>,

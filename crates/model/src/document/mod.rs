@@ -41,10 +41,7 @@ pub use experiment::{
     MetricSummary, NoiseFloor, PlanSummary, PublishedAnswer, PublishedLine, RunSummary, RunWord,
     Side, Slope,
 };
-pub use heal::{
-    AppliedHeal, Cure, CureOutcome, CureRequest, DanglingEntries, FieldChange, HEAL_SCHEMA,
-    HealBasis, HealDocument, HealOutcome, HealRow, PageChange, SavedRows,
-};
+pub use heal::{AppliedHeal, Cure, CureOutcome, CureRequest, DanglingEntries, FieldChange, HEAL_SCHEMA, HealBasis, HealDocument, HealEvidence, HealOutcome, HealRow, NotHealed, PageChange, SavedRows};
 pub use inspect::{Field, HexRange, InspectDocument, ItemAnatomy, PageAnatomy, ValueAnatomy};
 pub use loss::{LossCell, LossDocument};
 pub use measure::{

@@ -2,14 +2,14 @@
 //! next.
 
 use pgclinic_model::document::{
-    Cure, DanglingEntries, FieldChange, HealDocument, HealOutcome, HealRow,
+    Cure, DanglingEntries, FieldChange, HealDocument, HealOutcome, HealRow, NotHealed,
 };
 use pgclinic_model::plan::Safety;
 
 use super::inspect::values;
 use super::{
     Block, Fold, Look, ParagraphStyle, Row, Table, Tone, Verdict, View, Words, and_more, card,
-    columns, finding, fold, in_terminal, list, number, on_page, plan, section, target_facts, text,
+    columns, finding, fold, in_terminal, list, not_done, number, on_page, plan, section, target_facts, text,
     words,
 };
 use crate::words as say;
@@ -29,10 +29,13 @@ pub(super) fn view(document: &HealDocument) -> View {
     let obstacles = document.obstacles.iter().map(words);
     let title = card(Tone::Bad, "Cannot be carried out here");
     blocks.extend(title.unless_empty(list(obstacles)));
+    blocks.extend(level(document).map(text));
     let cures = (1..)
         .zip(&document.cures)
         .map(|(place, own)| cure(place, own));
     blocks.extend(cures);
+    blocks.extend(not_healed(&document.not_healed));
+    blocks.extend(not_done("Not checked", &document.not_checked));
     blocks.extend(applied(document));
     let others = document.other_findings.iter().map(finding::alone);
     let title = section("Other findings on the same pages, which this heal is not about");
@@ -49,12 +52,49 @@ pub(super) fn view(document: &HealDocument) -> View {
     )
 }
 
+/// The mildest that would do, as far as pages of tables go.
+fn level(document: &HealDocument) -> Option<String> {
+    document.evidence.as_ref()?;
+    let exact = document.cures.iter();
+    let exact = count_of(exact.filter(|cure| cure.safety == Safety::Exact).count());
+    let lossy = document.not_healed.iter().filter(|own| own.needs_loss);
+    let lossy: u64 = lossy.map(pages_of).sum();
+    let pages = plural(exact.saturating_add(lossy), "page");
+    match (exact, lossy) {
+        (0, 0) => None,
+        (exact, 0) => Some(format!("exact cures suffice for all of {pages} ({})", say::count(exact))),
+        (exact, lossy) => Some(format!(
+            "exact cures suffice for {} of {pages}; {} would need a lossy one",
+            say::count(exact),
+            say::count(lossy)
+        )),
+    }
+}
+
+fn pages_of(own: &NotHealed) -> u64 {
+    let ranges = own.blocks.iter();
+    ranges.map(|[start, end]| end.saturating_sub(*start)).sum()
+}
+
+fn not_healed(all: &[NotHealed]) -> Vec<Block> {
+    let one = |own: &NotHealed| {
+        let name = own.relation.as_deref().unwrap_or(&own.path);
+        let about = format!("{}, blocks {}", own.path, say::block_ranges(&own.blocks, 20));
+        let mut blocks = list(own.why.iter().map(words));
+        blocks.extend(own.commands.iter().cloned().map(Block::Command));
+        section(name).about(about).of(blocks)
+    };
+    let title = card(Tone::Warn, "Not healed by this plan");
+    title.unless_empty(all.iter().map(one).collect())
+}
+
 fn verdict(document: &HealDocument) -> Verdict {
     let (tone, word) = match document.outcome {
         HealOutcome::Planned => (Tone::Plain, "PLANNED"),
         HealOutcome::Healed => (Tone::Good, "HEALED"),
         HealOutcome::DamageRemains => (Tone::Bad, "DAMAGE REMAINS"),
         HealOutcome::PartlyUndecided => (Tone::Warn, "PARTLY UNDECIDED"),
+        HealOutcome::NothingToHeal => (Tone::Good, "NOTHING TO HEAL"),
         HealOutcome::Undone => (Tone::Good, "UNDONE"),
     };
     Verdict::new(tone, word, extent(document))
@@ -75,6 +115,9 @@ fn extent(document: &HealDocument) -> String {
     let kinds: Vec<String> = kinds
         .map(|(count, kind)| format!("{count} {kind}"))
         .collect();
+    if document.outcome == HealOutcome::NothingToHeal {
+        return "the structure check finds no damaged page".into();
+    }
     let cures = plural(count_of(document.cures.len()), "cure");
     let written = match (&document.applied, document.outcome) {
         (_, HealOutcome::Undone) => "the first bytes are back".to_owned(),

@@ -33,6 +33,8 @@ pub(super) struct Draft {
     pub(super) evidence: Vec<String>,
     /// What to know before.
     pub(super) warnings: Vec<String>,
+    /// Nothing of the page stays, whatever was wrong with it.
+    pub(super) replaces_page: bool,
     /// The page afterwards; its checksum is made true later.
     pub(super) page: Vec<u8>,
     /// The map.
@@ -55,6 +57,7 @@ impl Draft {
             safety,
             evidence: Vec::new(),
             warnings: Vec::new(),
+            replaces_page: false,
             page,
             map: MapBits::Kept,
             rows: Vec::new(),

@@ -8,6 +8,7 @@ use pgclinic_model::document::{CureRequest, Place};
 
 use super::chain::Chain;
 use super::databases::Databases;
+use super::restore_page::ProvenPage;
 use crate::error::{Error, Result};
 
 /// The files that a request names.
@@ -29,6 +30,8 @@ pub(super) struct HeapPlace<'a> {
     pub(super) bytes: &'a [u8],
     pub(super) item: Option<u16>,
     pub(super) column: Option<&'a str>,
+    /// What the page should be, where that is proven.
+    pub(super) proven: Option<&'a ProvenPage>,
 }
 
 /// The files of a request. Blocks count through the whole fork, whichever of its files is named.
@@ -150,6 +153,8 @@ impl<'a> HeapPlace<'a> {
                 "it is a page of an index, and nothing of it needs to be saved: REINDEX INDEX {}; builds it from its table",
                 relation.sql_name()
             )),
+            // A sequence has no index and no map: what WAL says of its page is all there is.
+            (RelKind::Sequence, _) if self.proven.is_some() => Ok(()),
             (RelKind::Sequence, _) => self.refuse(format!(
                 "it is the page of a sequence: setval() of {} sets it again",
                 relation.sql_name()

@@ -26,6 +26,7 @@ mod heap_place;
 mod kill;
 mod plan;
 mod preview;
+mod restore_page;
 mod saved_rows;
 mod working_pages;
 mod zero_page;
@@ -33,6 +34,7 @@ mod zero_page;
 pub use check_again::check_again;
 pub use control::control_file_hash;
 pub use plan::{HealPlan, plan_heal};
+pub use restore_page::{ProvenPage, ProvenPages, RESTORE_PAGE};
 pub use saved_rows::rows_to_save;
 
 use draft::Draft;
@@ -64,7 +66,8 @@ pub struct Cure {
 }
 
 /// Every cure, in the order of `--help`.
-pub static CURES: [&Cure; 6] = [
+pub static CURES: [&Cure; 7] = [
+    &restore_page::CURE,
     &freeze::FREEZE,
     &kill::KILL,
     &clear_hint_bits::CLEAR_HINT_BITS,

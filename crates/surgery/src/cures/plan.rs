@@ -19,6 +19,7 @@ use super::dangling::{Gone, IndexesOfTable};
 use super::databases::Databases;
 use super::draft::{Draft, MapBits};
 use super::heap_place::{HeapPlace, named_files};
+use super::restore_page::ProvenPages;
 use super::working_pages::WorkingPages;
 use super::{cure_named, fields, preview};
 use crate::error::{Error, Result};
@@ -44,12 +45,17 @@ pub struct HealPlan {
     pub patch: Patch,
 }
 
-/// Plans what is asked for, in its order; nothing is written.
+/// Plans what is asked for, in its order; nothing is written. Pages come back only where `proven` has
+/// them.
 ///
 /// # Errors
 /// When the control file cannot be trusted, or one of the requests cannot be done: then with the
 /// reason.
-pub fn plan_heal(cluster: &Cluster, requests: &[CureRequest]) -> Result<HealPlan> {
+pub fn plan_heal(
+    cluster: &Cluster,
+    requests: &[CureRequest],
+    proven: &ProvenPages,
+) -> Result<HealPlan> {
     let basis = basis_of(cluster)?;
     let mut databases = Databases::new(cluster);
     let mut named = Vec::new();
@@ -65,6 +71,7 @@ pub fn plan_heal(cluster: &Cluster, requests: &[CureRequest]) -> Result<HealPlan
             database: &database,
             files: &named.files,
             identifier: &basis.system_identifier,
+            proven,
         };
         let (cure, taken) = job.cure(request, &mut pages)?;
         cures.push(cure);
@@ -122,6 +129,7 @@ struct Job<'a> {
     database: &'a DatabaseContext<'a>,
     files: &'a ForkFiles,
     identifier: &'a str,
+    proven: &'a ProvenPages,
 }
 
 impl Job<'_> {
@@ -149,6 +157,7 @@ impl Job<'_> {
             bytes: &page.now,
             item: request.item,
             column: request.column.as_deref(),
+            proven: self.proven.get(&(self.files.path(0), request.block)),
         };
         place.check_is_heap()?;
         let mut draft = (own.draft)(&place)?;
@@ -192,7 +201,7 @@ impl Job<'_> {
         let Some(page) = Page::parse(before) else {
             return;
         };
-        if page.is_new() || self.cluster.checksums() != Some(true) {
+        if page.is_new() || draft.replaces_page || self.cluster.checksums() != Some(true) {
             return;
         }
         let computed = pgclinic_format::checksum::page_checksum(before, block);

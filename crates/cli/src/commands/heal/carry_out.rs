@@ -5,7 +5,7 @@ use std::path::Path;
 use pgclinic_model::document::{
     AppliedHeal, Cure, CureOutcome, CureRequest, HealDocument, HealOutcome,
 };
-use pgclinic_surgery::cures::{HealPlan, check_again, plan_heal, rows_to_save};
+use pgclinic_surgery::cures::{HealPlan, ProvenPages, check_again, plan_heal, rows_to_save};
 use pgclinic_surgery::{Applied, Consent, FileBeside, Operation, apply, copy_to};
 
 use super::{Arguments, document_of, opened, still};
@@ -16,49 +16,62 @@ use crate::journal_beside::journal_beside;
 /// Name of the plan beside the journal.
 pub(super) const PLAN_FILE: &str = "plan.json";
 
-/// Carries out the chosen cures of the plan that `shown` is, on the directory or on a new copy.
-pub(super) fn carry_out(
-    arguments: &Arguments,
-    pgdata: &Path,
-    shown: HealDocument,
-    chosen: &[usize],
-    world: &mut Env<'_>,
-) -> Result<HealDocument, Failure> {
-    let stillness = still(pgdata, world)?;
-    let home = match &arguments.copy_to {
-        Some(copy) => copy_to(pgdata, copy)?.pgdata,
-        None => pgdata.to_path_buf(),
-    };
-    let cluster = opened(&home, world)?;
-    let requests = chosen.iter().filter_map(|index| shown.request.get(*index));
-    let requests: Vec<CureRequest> = requests.cloned().collect();
-    let plan = plan_heal(&cluster, &requests)?;
-    refuse_other_cures(&shown, chosen, &plan)?;
-    let (patch, control_file) = (plan.patch.clone(), plan.basis.control_file.clone());
-    let planned = document_of(&cluster, &home, plan);
-    stillness.holds()?;
-    let journal = arguments.journal.clone();
-    let journal = journal.unwrap_or_else(|| journal_beside(&home, "heal"));
-    let (mut beside, saved) = rows_to_save(&cluster, &planned.cures, &world.temp_folder)?;
-    beside.push(plan_file(&planned)?);
-    let operation = Operation {
-        pgdata: &home,
-        patch: &patch,
-        journal: &journal,
-        consent: Consent::Plan(identifier(&planned)?),
-        what: &what(&planned.cures),
-        time: None,
-        beside: &beside,
-        control_file: Some(&control_file),
-    };
-    let applied = apply(&operation)?;
-    let mut written = with_applied(planned, &home, &applied, arguments);
-    if let Some(applied) = &mut written.applied {
-        applied.rows_saved = saved;
+/// A plan to which somebody consented.
+pub(super) struct Job<'a> {
+    pub(super) arguments: &'a Arguments,
+    pub(super) pgdata: &'a Path,
+    /// Cures by their place in the plan.
+    pub(super) chosen: &'a [usize],
+    pub(super) proven: &'a ProvenPages,
+}
+
+impl Job<'_> {
+    /// Carries out the chosen cures of the plan that `shown` is, on the directory or on a new copy.
+    pub(super) fn carry_out(
+        &self,
+        shown: HealDocument,
+        world: &mut Env<'_>,
+    ) -> Result<HealDocument, Failure> {
+        let (arguments, chosen) = (self.arguments, self.chosen);
+        let stillness = still(self.pgdata, world)?;
+        let home = match &arguments.copy_to {
+            Some(copy) => copy_to(self.pgdata, copy)?.pgdata,
+            None => self.pgdata.to_path_buf(),
+        };
+        let cluster = opened(&home, world)?;
+        let requests = chosen.iter().filter_map(|index| shown.request.get(*index));
+        let requests: Vec<CureRequest> = requests.cloned().collect();
+        let plan = plan_heal(&cluster, &requests, self.proven)?;
+        refuse_other_cures(&shown, chosen, &plan)?;
+        let (patch, control_file) = (plan.patch.clone(), plan.basis.control_file.clone());
+        let mut planned = document_of(&cluster, &home, plan);
+        planned.evidence.clone_from(&shown.evidence);
+        planned.not_healed.clone_from(&shown.not_healed);
+        planned.not_checked.clone_from(&shown.not_checked);
+        stillness.holds()?;
+        let journal = arguments.journal.clone();
+        let journal = journal.unwrap_or_else(|| journal_beside(&home, "heal"));
+        let (mut beside, saved) = rows_to_save(&cluster, &planned.cures, &world.temp_folder)?;
+        beside.push(plan_file(&planned)?);
+        let operation = Operation {
+            pgdata: &home,
+            patch: &patch,
+            journal: &journal,
+            consent: Consent::Plan(identifier(&planned)?),
+            what: &what(&planned.cures),
+            time: None,
+            beside: &beside,
+            control_file: Some(&control_file),
+        };
+        let applied = apply(&operation)?;
+        let mut written = with_applied(planned, &home, &applied, arguments);
+        if let Some(applied) = &mut written.applied {
+            applied.rows_saved = saved;
+        }
+        let mut healed = checked(written, &home, world)?;
+        add_left_out(&mut healed, shown, chosen);
+        Ok(healed)
     }
-    let mut healed = checked(written, &home, world)?;
-    add_left_out(&mut healed, shown, chosen);
-    Ok(healed)
 }
 
 /// What is carried out is what was shown: an earlier cure that was left out may have made another
@@ -126,15 +139,18 @@ pub(super) fn checked(
 ) -> Result<HealDocument, Failure> {
     let cluster = opened(home, world)?;
     document.other_findings = check_again(&cluster, &mut document.cures);
-    document.outcome = outcome_of(&document.cures);
+    document.outcome = outcome_of(&document);
     Ok(document)
 }
 
-fn outcome_of(cures: &[Cure]) -> HealOutcome {
-    let has = |outcome| cures.iter().any(|cure| cure.outcome == outcome);
-    if has(CureOutcome::DamageRemains) {
+fn outcome_of(document: &HealDocument) -> HealOutcome {
+    let has = |outcome| document.cures.iter().any(|cure| cure.outcome == outcome);
+    if has(CureOutcome::DamageRemains) || !document.not_healed.is_empty() {
         HealOutcome::DamageRemains
-    } else if has(CureOutcome::NotChecked) || has(CureOutcome::LeftOut) {
+    } else if has(CureOutcome::NotChecked)
+        || has(CureOutcome::LeftOut)
+        || !document.not_checked.is_empty()
+    {
         HealOutcome::PartlyUndecided
     } else {
         HealOutcome::Healed
@@ -151,5 +167,5 @@ fn add_left_out(healed: &mut HealDocument, shown: HealDocument, chosen: &[usize]
         });
         healed.request.push(request);
     }
-    healed.outcome = outcome_of(&healed.cures);
+    healed.outcome = outcome_of(healed);
 }

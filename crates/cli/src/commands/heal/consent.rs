@@ -9,6 +9,7 @@ use pgclinic_model::document::{Cure, CureRequest, HealDocument, PlanStep};
 use pgclinic_model::plan::Safety;
 use pgclinic_model::shell_word;
 
+use super::evidence;
 use crate::exit::Failure;
 
 /// The words.
@@ -47,15 +48,11 @@ impl Consents {
 }
 
 /// The plan with the commands that carry it out, the copy first.
-pub(super) fn with_commands(
-    mut document: HealDocument,
-    pgdata: &Path,
-    requests: &[CureRequest],
-) -> HealDocument {
-    if !document.obstacles.is_empty() {
+pub(super) fn with_commands(mut document: HealDocument, pgdata: &Path) -> HealDocument {
+    if !document.obstacles.is_empty() || document.cures.is_empty() {
         return document;
     }
-    let command = command(pgdata, requests, &document.cures);
+    let command = command(pgdata, &document);
     let step = |name: &str, why: &str, command: String| PlanStep {
         name: name.into(),
         safety: safety_of(&document.cures),
@@ -84,26 +81,15 @@ fn safety_of(cures: &[Cure]) -> Safety {
     safeties.min().unwrap_or(Safety::Exact)
 }
 
-fn command(pgdata: &Path, requests: &[CureRequest], cures: &[Cure]) -> String {
+fn command(pgdata: &Path, document: &HealDocument) -> String {
+    let (requests, cures) = (&document.request, &document.cures);
     let mut words = vec![
         "pgclinic heal".to_owned(),
         shell_word(&pgdata.display().to_string()),
     ];
-    for request in requests {
-        let item = request
-            .item
-            .map(|item| format!(":{item}"))
-            .unwrap_or_default();
-        words.push(format!(
-            "--at {}:{}{item}",
-            shell_word(&request.path),
-            request.block
-        ));
-    }
-    if let Some(request) = requests.first() {
-        let column = request.column.as_deref();
-        let column = column.map(|column| format!(" {}", shell_word(column)));
-        words.push(format!("--{}{}", request.cure, column.unwrap_or_default()));
+    match &document.evidence {
+        Some(evidence) => words.extend(evidence::words(evidence)),
+        None => words.extend(by_hand(requests)),
     }
     if cures.iter().any(|cure| cure.safety == Safety::Exact) {
         words.push("--yes".into());
@@ -111,4 +97,20 @@ fn command(pgdata: &Path, requests: &[CureRequest], cures: &[Cure]) -> String {
     let lossy = cures.iter().filter(|cure| cure.safety == Safety::Lossy);
     words.extend(lossy.map(|cure| format!("--accept {}", cure.id)));
     words.join(" ")
+}
+
+/// The places, and the cure that all of them share.
+fn by_hand(requests: &[CureRequest]) -> Vec<String> {
+    let place = |request: &CureRequest| {
+        let item = request.item.map(|item| format!(":{item}"));
+        let item = item.unwrap_or_default();
+        format!("--at {}:{}{item}", shell_word(&request.path), request.block)
+    };
+    let mut words: Vec<String> = requests.iter().map(place).collect();
+    if let Some(request) = requests.first() {
+        let column = request.column.as_deref();
+        let column = column.map(|column| format!(" {}", shell_word(column)));
+        words.push(format!("--{}{}", request.cure, column.unwrap_or_default()));
+    }
+    words
 }

@@ -120,6 +120,9 @@ fn without_plan(
             control_file: String::new(),
         },
         request: Vec::new(),
+        evidence: None,
+        not_healed: Vec::new(),
+        not_checked: Vec::new(),
         obstacles: Vec::new(),
         cures: Vec::new(),
         warnings: vec![format!(

@@ -1,0 +1,396 @@
+//! Pages that come back by evidence: what the structure check calls damaged, and what WAL, backups
+//! and other copies prove of it.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use clap::Args;
+use pgclinic_check::{CheckOptions, check_cluster};
+use pgclinic_cluster::wal::{
+    BlockAddress, CopyOfCluster, Evidence, ReplaySpace, WalDirectory, recover_blocks,
+};
+use pgclinic_cluster::{Cluster, ForkFiles};
+use pgclinic_format::Fork;
+use pgclinic_model::document::{
+    CheckDocument, CureRequest, FileKind, HealEvidence, NotChecked, NotHealed, RelationSummary,
+};
+use pgclinic_model::{Level, shell_word};
+use pgclinic_source::DataDirectory;
+use pgclinic_spill::Part;
+use pgclinic_surgery::cures::{ProvenPage, ProvenPages, RESTORE_PAGE};
+
+use super::Arguments;
+use crate::args::ChainArgs;
+use crate::env::Env;
+use crate::exit::Failure;
+use crate::progress::Bar;
+use crate::target::{self, Opening};
+
+/// Where evidence lies.
+#[derive(Clone, Debug, Default, Args)]
+#[command(next_help_heading = "Evidence")]
+pub(super) struct EvidenceArgs {
+    /// A directory with WAL: an archive
+    ///
+    /// Segments may be compressed (gz, lz4, zst), and be .partial. The pg_wal of PGDATA and of each
+    /// copy is used in any case. Give the option once for each directory.
+    #[arg(long, value_name = "DIR")]
+    wal: Vec<PathBuf>,
+    /// A base backup, as a directory or as base.tar
+    ///
+    /// Its pages are rolled forward with the WAL since. Give the option once for each backup.
+    #[arg(long, value_name = "TARGET")]
+    backup: Vec<PathBuf>,
+    /// An incremental backup on top of the one of --backup
+    ///
+    /// Oldest first. Give the option once for each incremental backup.
+    #[arg(long, value_name = "DIR", requires = "backup")]
+    incremental: Vec<PathBuf>,
+    /// A standby that was shut down, or any other copy
+    #[arg(long, value_name = "PGDATA")]
+    standby: Vec<PathBuf>,
+}
+
+impl EvidenceArgs {
+    /// With full paths, so that a plan in a file can be carried out from anywhere.
+    pub(super) fn named(&self) -> Result<HealEvidence, Failure> {
+        let all = |paths: &[PathBuf]| -> Result<Vec<String>, Failure> {
+            let full = paths.iter().map(|path| {
+                let full = path.canonicalize();
+                full.map(|path| path.display().to_string())
+                    .map_err(|error| {
+                        Failure::new(format!("cannot open {}: {error}", path.display()))
+                    })
+            });
+            full.collect()
+        };
+        if self.backup.len() > 1 && !self.incremental.is_empty() {
+            let why = "--incremental is for one --backup: nothing tells on which of them it builds";
+            return Err(Failure::new(why));
+        }
+        Ok(HealEvidence {
+            wal: all(&self.wal)?,
+            backups: all(&self.backup)?,
+            incrementals: all(&self.incremental)?,
+            standbys: all(&self.standby)?,
+        })
+    }
+}
+
+/// The words of a command that name this evidence.
+pub(super) fn words(evidence: &HealEvidence) -> Vec<String> {
+    let kinds = [
+        ("--wal", &evidence.wal),
+        ("--backup", &evidence.backups),
+        ("--incremental", &evidence.incrementals),
+        ("--standby", &evidence.standbys),
+    ];
+    let words = kinds.into_iter().flat_map(|(option, paths)| {
+        let paths = paths.iter();
+        paths.map(move |path| format!("{option} {}", shell_word(path)))
+    });
+    words.collect()
+}
+
+/// What is to be healed, and with what.
+#[derive(Default)]
+pub(super) struct Found {
+    pub(super) requests: Vec<CureRequest>,
+    pub(super) proven: ProvenPages,
+    pub(super) not_healed: Vec<NotHealed>,
+    pub(super) not_checked: Vec<NotChecked>,
+}
+
+/// A page to be given back.
+struct Wanted<'a> {
+    files: &'a ForkFiles,
+    block: u32,
+    relation: String,
+}
+
+/// A search for damage and its cures.
+pub(super) struct Search<'a, 'w> {
+    pub(super) arguments: &'a Arguments,
+    pub(super) pgdata: &'a Path,
+    pub(super) cluster: &'a Cluster,
+    pub(super) evidence: &'a HealEvidence,
+    pub(super) world: &'a Env<'w>,
+}
+
+impl Search<'_, '_> {
+    /// Looks for damage at level `structure`, and for what proves each damaged page.
+    pub(super) fn found(&self) -> Result<Found, Failure> {
+        let bar = self.bar();
+        let document = check_cluster(self.cluster, &self.check_options(), &bar);
+        bar.finish();
+        if document.interrupted {
+            return Err(Failure::new("interrupted; nothing was written"));
+        }
+        let files = forks_by_path(self.cluster)?;
+        let mut found = Found {
+            not_checked: not_read(&document),
+            ..Found::default()
+        };
+        let mut wanted = Vec::new();
+        for relation in &document.relations {
+            if relation.damaged.is_empty() {
+                continue;
+            }
+            match files.get(&relation.path).filter(|_| is_of_rows(relation)) {
+                Some(files) => wanted.extend(pages_of(relation, files)),
+                None => found.not_healed.push(other_way(relation)),
+            }
+        }
+        self.prove(&wanted, &mut found)?;
+        Ok(found)
+    }
+
+    /// The pages that a saved plan wants back, proven again.
+    pub(super) fn proven_again(&self, requests: &[CureRequest]) -> Result<ProvenPages, Failure> {
+        let files = forks_by_path(self.cluster)?;
+        let own = requests.iter().filter(|own| own.cure == RESTORE_PAGE);
+        let wanted: Vec<Wanted<'_>> = own
+            .filter_map(|request| {
+                Some(Wanted {
+                    files: files.get(&request.path)?,
+                    block: request.block,
+                    relation: String::new(),
+                })
+            })
+            .collect();
+        let mut found = Found::default();
+        self.prove(&wanted, &mut found)?;
+        Ok(found.proven)
+    }
+
+    fn bar(&self) -> Bar {
+        let world = self.world;
+        Bar::of_bytes(&self.arguments.output, world.terminal, &world.interrupted)
+    }
+
+    fn check_options(&self) -> CheckOptions {
+        let (arguments, pgdata, world) = (self.arguments, self.pgdata, self.world);
+        CheckOptions {
+            level: Level::Structure,
+            threads: arguments.load.threads(),
+            evidence: 0,
+            selection: pgclinic_model::Selection::default(),
+            spec: target::spec_of(pgdata),
+            memory: arguments.load.memory_plan(),
+            spill_folder: arguments.load.spill_folder(&world.temp_folder),
+            since: None,
+        }
+    }
+
+    fn prove(&self, wanted: &[Wanted<'_>], found: &mut Found) -> Result<(), Failure> {
+        let (arguments, world) = (self.arguments, self.world);
+        if wanted.is_empty() {
+            return Ok(());
+        }
+        let copies = copies(self.evidence, world)?;
+        let evidence = Evidence {
+            wal: archives(self.evidence)?,
+            copies: copies
+                .iter()
+                .map(|(name, cluster)| CopyOfCluster {
+                    name: name.clone(),
+                    cluster,
+                })
+                .collect(),
+        };
+        let address = |page: &Wanted<'_>| BlockAddress {
+            file: page.files.number(),
+            fork: page.files.fork,
+            block: page.block,
+        };
+        let addresses: Vec<BlockAddress> = wanted.iter().map(address).collect();
+        let memory = arguments.load.memory_plan();
+        let spill = arguments.load.spill_folder(&world.temp_folder);
+        let space = ReplaySpace {
+            memory: memory.part(Part::ReplayedPages),
+            spill_folder: Some(&spill),
+        };
+        let bar = self.bar();
+        let recovered = recover_blocks(self.cluster, &addresses, &evidence, &space, &bar);
+        bar.finish();
+        for (page, block) in wanted.iter().zip(&recovered.blocks) {
+            match &block.outcome {
+                Ok(exact) => {
+                    let bytes = recovered.page(block);
+                    let bytes = bytes.map_err(|error| {
+                        Failure::new(format!("a recovered page is lost: {error}"))
+                    })?;
+                    let Some(bytes) = bytes else { continue };
+                    found.proven.insert(
+                        (page.files.path(0), page.block),
+                        ProvenPage {
+                            bytes,
+                            evidence: exact.evidence(),
+                        },
+                    );
+                    found.requests.push(request(page));
+                }
+                Err(why) => {
+                    let copies = recovered.refused_copies.iter().chain(&block.refused_copies);
+                    let reasons = std::iter::once(why.to_string()).chain(copies.cloned());
+                    found
+                        .not_healed
+                        .push(not_proven(page, reasons.collect(), self.pgdata));
+                }
+            }
+        }
+        for trouble in &recovered.troubles {
+            found.not_checked.push(NotChecked {
+                what: trouble.what.clone(),
+                why: trouble.why.clone(),
+                inherent: false,
+            });
+        }
+        Ok(())
+    }
+}
+
+/// What the check did not see may be damaged too.
+fn not_read(document: &CheckDocument) -> Vec<NotChecked> {
+    let open = document.coverage.not_checked.iter();
+    open.filter(|gap| !gap.inherent).cloned().collect()
+}
+
+fn forks_by_path(cluster: &Cluster) -> Result<BTreeMap<String, ForkFiles>, Failure> {
+    let mut all = BTreeMap::new();
+    for home in &cluster.homes {
+        let forks = cluster.files(home);
+        let forks = forks.map_err(|gap| Failure::new(format!("{}: {}", gap.what, gap.why)))?;
+        all.extend(forks.into_iter().map(|files| (files.path(0), files)));
+    }
+    Ok(all)
+}
+
+/// Our own redo knows the pages of tables, TOAST tables and sequences.
+fn is_of_rows(relation: &RelationSummary) -> bool {
+    let kinds = [
+        FileKind::Table,
+        FileKind::Toast,
+        FileKind::MaterializedView,
+        FileKind::Sequence,
+    ];
+    relation.fork == Fork::Main && kinds.contains(&relation.kind)
+}
+
+fn pages_of<'a>(
+    relation: &'a RelationSummary,
+    files: &'a ForkFiles,
+) -> impl Iterator<Item = Wanted<'a>> {
+    let blocks = relation
+        .damaged
+        .iter()
+        .flat_map(|[start, end]| *start..*end);
+    let blocks = blocks.filter(|block| *block < relation.blocks);
+    blocks.filter_map(|block| {
+        Some(Wanted {
+            files,
+            block: u32::try_from(block).ok()?,
+            relation: name_of(relation),
+        })
+    })
+}
+
+fn name_of(relation: &RelationSummary) -> String {
+    match (&relation.schema, &relation.relation) {
+        (Some(schema), Some(name)) => format!("{schema}.{name}"),
+        _ => relation.path.clone(),
+    }
+}
+
+/// Damage whose cure is no page: what follows from tables is made again.
+fn other_way(relation: &RelationSummary) -> NotHealed {
+    let name = name_of(relation);
+    let (why, command) = match (relation.fork, relation.kind) {
+        (Fork::Main, FileKind::Index) => (
+            "an index is rebuilt from its table, not patched; its table comes first",
+            format!("REINDEX INDEX {name};"),
+        ),
+        (Fork::Vm, _) => (
+            "VACUUM makes the visibility map again",
+            format!("VACUUM (DISABLE_PAGE_SKIPPING) {name};"),
+        ),
+        (Fork::Fsm, _) => (
+            "VACUUM makes the free space map again",
+            format!("VACUUM {name};"),
+        ),
+        _ => (
+            "nothing tells what kind of relation this is",
+            "pgclinic check --level full tells more".into(),
+        ),
+    };
+    let in_database = relation.database.as_ref();
+    let in_database = in_database.map(|database| format!(" -- in database {database}"));
+    NotHealed {
+        path: relation.path.clone(),
+        relation: Some(name),
+        blocks: relation.damaged.clone(),
+        needs_loss: false,
+        why: vec![why.into()],
+        commands: vec![format!("{command}{}", in_database.unwrap_or_default())],
+    }
+}
+
+fn request(page: &Wanted<'_>) -> CureRequest {
+    CureRequest {
+        cure: RESTORE_PAGE.into(),
+        path: page.files.path(0),
+        block: page.block,
+        item: None,
+        column: None,
+    }
+}
+
+/// What is left where nothing proves the page: its rows are saved first, then it is given up.
+fn not_proven(page: &Wanted<'_>, why: Vec<String>, pgdata: &Path) -> NotHealed {
+    let path = page.files.path(0);
+    let pgdata = shell_word(&pgdata.display().to_string());
+    let block = u64::from(page.block);
+    NotHealed {
+        relation: Some(page.relation.clone()),
+        blocks: vec![[block, block + 1]],
+        needs_loss: true,
+        why,
+        commands: vec![
+            format!(
+                "pgclinic salvage {pgdata} --relation {} --to DIR",
+                shell_word(&page.relation)
+            ),
+            format!(
+                "pgclinic heal {pgdata} --at {}:{} --zero-page",
+                shell_word(&path),
+                page.block
+            ),
+        ],
+        path,
+    }
+}
+
+/// Backups and other copies, opened.
+fn copies(evidence: &HealEvidence, world: &Env<'_>) -> Result<Vec<(String, Cluster)>, Failure> {
+    let chain = ChainArgs {
+        incremental: evidence.incrementals.iter().map(PathBuf::from).collect(),
+    };
+    let none = ChainArgs::default();
+    let backups = evidence.backups.iter().map(|name| (name, &chain));
+    let standbys = evidence.standbys.iter().map(|name| (name, &none));
+    let opened = backups.chain(standbys).map(|(name, chain)| {
+        let opening = Opening::new(world, None).with_chain(chain);
+        let cluster = target::open_cluster(Path::new(name), opening)?;
+        Ok((name.clone(), cluster))
+    });
+    opened.collect()
+}
+
+fn archives(evidence: &HealEvidence) -> Result<Vec<WalDirectory>, Failure> {
+    let opened = evidence.wal.iter().map(|path| {
+        let source = DataDirectory::open(Path::new(path))?;
+        Ok(WalDirectory::archive(path.clone(), Arc::new(source)))
+    });
+    opened.collect()
+}

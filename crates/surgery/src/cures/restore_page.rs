@@ -1,0 +1,66 @@
+//! A page comes back as the WAL leaves it: the newest image, or the page of a backup or another
+//! copy, with every later record of the block.
+
+use std::collections::BTreeMap;
+
+use pgclinic_cluster::Cluster;
+use pgclinic_format::BlockNo;
+use pgclinic_model::plan::Safety;
+
+use super::draft::Draft;
+use super::heap_place::HeapPlace;
+use super::{Cure, CureUnit};
+use crate::error::Result;
+
+/// Name of the cure.
+pub const RESTORE_PAGE: &str = "restore-page";
+
+pub(super) const CURE: Cure = Cure {
+    name: RESTORE_PAGE,
+    summary: "give a page back from WAL, a backup or another copy",
+    unit: CureUnit::Page,
+    draft: restore_page,
+};
+
+/// A page that is proven.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ProvenPage {
+    /// Its bytes.
+    pub bytes: Vec<u8>,
+    /// How it is proven, a sentence each.
+    pub evidence: Vec<String>,
+}
+
+/// Pages that are proven, by the first file of their fork and their block.
+pub type ProvenPages = BTreeMap<(String, BlockNo), ProvenPage>;
+
+fn restore_page(place: &HeapPlace<'_>) -> Result<Draft> {
+    let Some(proven) = place.proven else {
+        return place.refuse("neither WAL nor a copy proves what the page was; name more of them with --wal, --backup or --standby");
+    };
+    if is_same(place.cluster, place.bytes, &proven.bytes) {
+        return place.refuse("the page is as it should be");
+    }
+    let summary = "the page becomes what WAL says that it was, but for hint bits, which the server sets again";
+    let mut draft = Draft::new(proven.bytes.clone(), summary, Safety::Exact);
+    draft.evidence.clone_from(&proven.evidence);
+    draft.replaces_page = true;
+    Ok(draft)
+}
+
+/// But for a checksum that a cluster without them never reads.
+fn is_same(cluster: &Cluster, one: &[u8], other: &[u8]) -> bool {
+    const PD_CHECKSUM: std::ops::Range<usize> = 8..10;
+    if cluster.checksums() == Some(true) {
+        return one == other;
+    }
+    let without = |bytes: &[u8]| {
+        let mut bytes = bytes.to_vec();
+        bytes
+            .get_mut(PD_CHECKSUM)
+            .into_iter()
+            .for_each(|field| field.fill(0));
+        bytes
+    };
+    without(one) == without(other)
+}
