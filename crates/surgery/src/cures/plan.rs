@@ -25,6 +25,8 @@ use super::{cure_named, fields, preview};
 use crate::error::{Error, Result};
 
 const FLAGS_AT: usize = 10;
+/// What fields of the header are of.
+const PAGE_HEADER: &str = "page header";
 
 /// Cures that were planned for the bytes of a cluster.
 #[derive(Clone, PartialEq, Debug)]
@@ -169,6 +171,8 @@ impl Job<'_> {
             (Some(before), Some(after)) => fields::changes(before, after),
             _ => Vec::new(),
         };
+        // Beside garbage nobody reads line pointers and tuples one by one.
+        fields.retain(|field| !draft.replaces_page || field.of == PAGE_HEADER);
         fields.extend(map_field);
         let rows = draft.rows.iter().zip(before.iter().cycle());
         let rows = rows.map(|(row, before)| preview::row_of(*row, request.block, before));

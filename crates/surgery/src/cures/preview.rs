@@ -5,6 +5,7 @@ use pgclinic_model::document::{Cure, HealRow, PageAnatomy, PlanRelation, PlanSte
 use pgclinic_model::plan::Safety;
 
 use super::draft::ConcernedRow;
+use super::restore_page::RESTORE_PAGE;
 
 /// A row with its values as they are now.
 pub(super) fn row_of(row: ConcernedRow, block: u32, before: &PageAnatomy) -> HealRow {
@@ -100,6 +101,9 @@ fn reindex(cure: &Cure) -> Vec<String> {
 }
 
 fn vacuum(cure: &Cure) -> Vec<String> {
+    if cure.name == RESTORE_PAGE {
+        return Vec::new();
+    }
     let (Some(schema), Some(relation)) = (&cure.place.schema, &cure.place.relation) else {
         return Vec::new();
     };
