@@ -330,8 +330,8 @@ fn rows_are_saved_before_a_byte_changes() {
         let mut files = first.clone();
         files.steps_left = Some(steps);
         let finished = carry_out(&mut files, &folder(), &journal(), &[beside()]).is_ok();
-        for cut in CUTS {
-            let after = files.after(cut);
+        for fault in CUTS {
+            let after = files.after(fault);
             if after.cluster() == first.cluster() && !is_journalled(&after) {
                 continue;
             }
@@ -339,7 +339,7 @@ fn rows_are_saved_before_a_byte_changes() {
             assert_eq!(
                 after.files[saved].now,
                 beside().bytes,
-                "step {steps}, {cut:?}"
+                "step {steps}, {fault:?}"
             );
         }
         if finished {
@@ -355,16 +355,16 @@ fn from_every_cut_a_journal_is_completed_or_nothing_was_written() {
         let mut files = first.clone();
         files.steps_left = Some(steps);
         let finished = carry_out(&mut files, &folder(), &journal(), &[beside()]).is_ok();
-        for cut in CUTS {
-            let mut after = files.after(cut);
+        for fault in CUTS {
+            let mut after = files.after(fault);
             if !is_journalled(&after) {
-                assert_eq!(after.cluster(), first.cluster(), "step {steps}, {cut:?}");
+                assert_eq!(after.cluster(), first.cluster(), "step {steps}, {fault:?}");
                 continue;
             }
             complete(&mut after, &folder(), Path::new(PGDATA)).expect("it is completed");
-            assert_eq!(after.cluster(), whole, "step {steps}, {cut:?}");
+            assert_eq!(after.cluster(), whole, "step {steps}, {fault:?}");
             undone(&mut after);
-            assert_eq!(after.cluster(), first.cluster(), "step {steps}, {cut:?}");
+            assert_eq!(after.cluster(), first.cluster(), "step {steps}, {fault:?}");
         }
         if finished {
             return;
@@ -394,13 +394,13 @@ fn a_completion_that_is_cut_short_can_be_completed_or_undone() {
         let mut files = planned.clone();
         files.steps_left = Some(steps);
         let finished = complete(&mut files, &folder(), Path::new(PGDATA)).is_ok();
-        for cut in CUTS {
-            let mut after = files.after(cut);
+        for fault in CUTS {
+            let mut after = files.after(fault);
             let mut other = after.clone();
             complete(&mut after, &folder(), Path::new(PGDATA)).expect("it is completed");
-            assert_eq!(after.cluster(), whole, "step {steps}, {cut:?}");
+            assert_eq!(after.cluster(), whole, "step {steps}, {fault:?}");
             undone(&mut other);
-            assert_eq!(other.cluster(), first, "step {steps}, {cut:?}");
+            assert_eq!(other.cluster(), first, "step {steps}, {fault:?}");
         }
         if finished {
             return;
