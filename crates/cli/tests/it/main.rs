@@ -30,6 +30,7 @@ mod every_form;
 mod files_by_url;
 mod guide;
 mod heal;
+mod heal_refused;
 mod healthy;
 mod hostile_backups;
 mod injuries_in_every_form;

@@ -11,6 +11,7 @@ mod catalogs;
 mod expectations;
 mod hash_indexes;
 mod injuries;
+mod old_journals;
 mod parity;
 mod pg_checksums;
 mod safety;
