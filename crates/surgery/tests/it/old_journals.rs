@@ -1,5 +1,5 @@
-//! Journals of earlier versions, one of each schema and writer: an undo may be needed long after the
-//! program was replaced.
+//! Journals of earlier versions, one of each schema and writer: an undo may be needed long after
+//! the program was replaced.
 
 use std::path::Path;
 
