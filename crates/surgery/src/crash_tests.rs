@@ -15,6 +15,8 @@ use pgclinic_model::document::Tool;
 use pgclinic_model::plan::{Change, Patch};
 
 use crate::journal::{Journal, JournalFolder, SCHEMA, State};
+use crate::operate::FileBeside;
+use crate::resume::complete;
 use crate::storage::{Owner, Storage};
 use crate::undo::take_back;
 use crate::writer::carry_out;
@@ -299,6 +301,128 @@ fn undone(files: &mut Simulated) {
     if files.len(&folder().file()).expect("no fault").is_some() {
         take_back(files, &folder(), Path::new(PGDATA)).expect("an undo");
     }
+}
+
+/// The rows that go, saved first.
+fn beside() -> FileBeside {
+    FileBeside {
+        name: "rows.csv".into(),
+        bytes: b"id,body\n7,row 7\n".to_vec(),
+    }
+}
+
+/// The journal lasts, so that something may have been written.
+fn is_journalled(files: &Simulated) -> bool {
+    files.len(&folder().file()).expect("no fault").is_some()
+}
+
+/// All that the patch asks for.
+fn applied() -> Simulated {
+    let mut files = cluster();
+    carry_out(&mut files, &folder(), &journal(), &[]).expect("no fault");
+    files.after(Cut::Synced)
+}
+
+#[test]
+fn rows_are_saved_before_a_byte_changes() {
+    let first = cluster();
+    for steps in 0.. {
+        let mut files = first.clone();
+        files.steps_left = Some(steps);
+        let finished = carry_out(&mut files, &folder(), &journal(), &[beside()]).is_ok();
+        for fault in CUTS {
+            let after = files.after(fault);
+            if after.cluster() == first.cluster() && !is_journalled(&after) {
+                continue;
+            }
+            let saved = after.inode(&folder().kept("rows.csv")).expect("it lasts");
+            assert_eq!(
+                after.files[saved].now,
+                beside().bytes,
+                "step {steps}, {fault:?}"
+            );
+        }
+        if finished {
+            return;
+        }
+    }
+}
+
+#[test]
+fn from_every_cut_a_journal_is_completed_or_nothing_was_written() {
+    let (first, whole) = (cluster(), applied().cluster());
+    for steps in 0.. {
+        let mut files = first.clone();
+        files.steps_left = Some(steps);
+        let finished = carry_out(&mut files, &folder(), &journal(), &[beside()]).is_ok();
+        for fault in CUTS {
+            let mut after = files.after(fault);
+            if !is_journalled(&after) {
+                assert_eq!(after.cluster(), first.cluster(), "step {steps}, {fault:?}");
+                continue;
+            }
+            complete(&mut after, &folder(), Path::new(PGDATA)).expect("it is completed");
+            assert_eq!(after.cluster(), whole, "step {steps}, {fault:?}");
+            undone(&mut after);
+            assert_eq!(after.cluster(), first.cluster(), "step {steps}, {fault:?}");
+        }
+        if finished {
+            return;
+        }
+    }
+}
+
+/// As a kill left it right after the journal was written.
+fn journalled() -> Simulated {
+    for steps in 0.. {
+        let mut files = cluster();
+        files.steps_left = Some(steps);
+        let _killed = carry_out(&mut files, &folder(), &journal(), &[]);
+        let after = files.after(Cut::Synced);
+        if is_journalled(&after) {
+            return after;
+        }
+    }
+    unreachable!("the journal is written at some step")
+}
+
+#[test]
+fn a_completion_that_is_cut_short_can_be_completed_or_undone() {
+    let (first, whole) = (cluster().cluster(), applied().cluster());
+    let planned = journalled();
+    for steps in 0.. {
+        let mut files = planned.clone();
+        files.steps_left = Some(steps);
+        let finished = complete(&mut files, &folder(), Path::new(PGDATA)).is_ok();
+        for fault in CUTS {
+            let mut after = files.after(fault);
+            let mut other = after.clone();
+            complete(&mut after, &folder(), Path::new(PGDATA)).expect("it is completed");
+            assert_eq!(after.cluster(), whole, "step {steps}, {fault:?}");
+            undone(&mut other);
+            assert_eq!(other.cluster(), first, "step {steps}, {fault:?}");
+        }
+        if finished {
+            return;
+        }
+    }
+}
+
+#[test]
+fn a_completion_does_not_write_over_other_bytes() {
+    let mut files = journalled();
+    files
+        .write_at(Path::new("/data/base/5/1"), 200, b"new rows")
+        .expect("no fault");
+    let hurt = files.cluster();
+    let error = complete(&mut files, &folder(), Path::new(PGDATA)).expect_err("foreign bytes");
+    assert!(
+        error
+            .to_string()
+            .contains("something else wrote to it, nothing was written"),
+        "{error}"
+    );
+    assert_eq!(files.cluster(), hurt);
 }
 
 #[test]

@@ -84,10 +84,10 @@ struct Arguments {
 #[group(multiple = false)]
 #[command(next_help_heading = "Cures")]
 struct CureArgs {
-    /// Make a row visible to everybody, as heap_force_freeze
+    /// Make a row visible to all: heap_force_freeze
     #[arg(long)]
     freeze: bool,
-    /// Give up a row: LP_DEAD, as heap_force_kill
+    /// Give up a row: LP_DEAD, heap_force_kill
     #[arg(long)]
     kill: bool,
     /// Let the server ask pg_xact again about a row
@@ -96,10 +96,10 @@ struct CureArgs {
     /// Set a line pointer LP_UNUSED
     #[arg(long)]
     empty_line_pointer: bool,
-    /// Give up a page: zeros, as zero_damaged_pages
+    /// Give up a page: zeros, zero_damaged_pages
     #[arg(long)]
     zero_page: bool,
-    /// Replace a TOASTed value of a row by null, or by ''
+    /// Replace a row's TOASTed value by null or ''
     ///
     /// By the empty value where the column is NOT NULL and its type is text, varchar, char or
     /// bytea.

@@ -74,19 +74,27 @@ fn the_commands_of_the_guide_say_what_the_guide_says() {
             None => {}
         }
     }
+    let operated = session.query_value("SELECT pg_relation_filepath('surgery')");
+    let operated = operated.expect("a table of the guide").expect("its file");
     drop(session);
     running.stop(StopMode::Fast).expect("it stops");
     for (path, blocks) in &pages {
         let mut said = String::new();
         for block in blocks {
             match block.info.as_str() {
-                "sh" => said = answer(&block.text, &copy.pgdata, folder.path()),
+                "sh" => {
+                    let command = block.text.replace(OPERATED, &operated);
+                    said = answer(&command, &copy.pgdata, folder.path());
+                }
                 "text" => hold(path, &said, &block.text),
                 _ => {}
             }
         }
     }
 }
+
+/// The file that the guide operates on: nobody knows its number beforehand.
+const OPERATED: &str = "base/5/16384";
 
 /// What a command says. Names of files in it are those of the page.
 fn answer(command: &str, pgdata: &Path, folder: &Path) -> String {
@@ -96,7 +104,7 @@ fn answer(command: &str, pgdata: &Path, folder: &Path) -> String {
         .skip(1)
         .map(|word| match word.rsplit_once('.') {
             _ if word == "PGDATA" => pgdata.display().to_string(),
-            Some((_, "sql" | "csv" | "html")) => in_folder(word),
+            Some((_, "sql" | "csv" | "html" | "json")) => in_folder(word),
             _ => word.to_owned(),
         })
         .collect();

@@ -1,13 +1,14 @@
 //! `pgclinic heal`: cures of rows and pages by hand, on real servers before and after.
 
 use std::collections::BTreeMap;
-use std::fs::{self, File};
+use std::fs;
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 use crate::common;
 
-use common::{Ran, SmallDisk, files, pgclinic, text};
-use pgclinic_model::document::{HealDocument, HealOutcome};
+use common::{Ran, files, pgclinic, text};
+use pgclinic_model::document::{CureOutcome, HealDocument, HealOutcome};
 use pgclinic_model::plan::Safety;
 use pgclinic_servers::{Checksums, Server, StopMode};
 use pgclinic_testkit::{TempCopy, all_majors, copy_of, execute, seed, server, value};
@@ -18,15 +19,15 @@ const TABLE: &str = "CREATE TABLE healed (id int PRIMARY KEY, body text, other i
     CREATE INDEX healed_other ON healed (other)";
 
 /// A stopped cluster with a table.
-struct Ward {
-    copy: TempCopy,
+pub(crate) struct Ward {
+    pub(crate) copy: TempCopy,
     /// `base/16384/16400`.
-    path: String,
+    pub(crate) path: String,
 }
 
 impl Ward {
     /// Of this major, after these statements; `path` is that of the table `healed`.
-    fn of(major: u16, statements: &[&str]) -> Ward {
+    pub(crate) fn of(major: u16, statements: &[&str]) -> Ward {
         let installation = match major {
             15 => server(15),
             other => {
@@ -43,32 +44,32 @@ impl Ward {
         Ward { copy, path }
     }
 
-    fn pgdata(&self) -> &str {
+    pub(crate) fn pgdata(&self) -> &str {
         text(&self.copy.pgdata)
     }
 
-    fn at(&self, place: &str) -> String {
+    pub(crate) fn at(&self, place: &str) -> String {
         format!("{}:{place}", self.path)
     }
 
-    fn journal(&self) -> PathBuf {
+    pub(crate) fn journal(&self) -> PathBuf {
         PathBuf::from(format!("{}.heal.journal", self.pgdata()))
     }
 
-    fn start(&self) -> Server {
+    pub(crate) fn start(&self) -> Server {
         self.copy.start().expect("the server starts")
     }
 
     /// The plan, as a document; nothing is written.
     #[track_caller]
-    fn plan(&self, place: &str, cure: &[&str]) -> HealDocument {
+    pub(crate) fn plan(&self, place: &str, cure: &[&str]) -> HealDocument {
         let before = files(&self.copy.pgdata);
         let ran = self.heal(place, cure, &["--format", "json"]).exits(3);
         assert_eq!(files(&self.copy.pgdata), before, "a plan writes nothing");
         document(&ran)
     }
 
-    fn heal(&self, place: &str, cure: &[&str], more: &[&str]) -> Ran {
+    pub(crate) fn heal(&self, place: &str, cure: &[&str], more: &[&str]) -> Ran {
         let at = self.at(place);
         let line = [&["heal", self.pgdata(), "--at", &at][..], cure, more].concat();
         pgclinic(&line)
@@ -85,8 +86,31 @@ impl Ward {
         healed
     }
 
+    /// Hurts a row of the table, and makes the checksum true again.
+    fn injure(&self, injury: &str, item: &str) {
+        let control = self.copy.pgdata.join("global/pg_control");
+        let bytes = fs::read(control).expect("a control file");
+        let identifier = u64::from_le_bytes(bytes[..8].try_into().expect("8 bytes")).to_string();
+        let journal = format!("{}.{injury}.injury", self.pgdata());
+        let within = ["--database", "clinic", "--relation", "public.healed"];
+        let at = ["--block", "0", "--item", item, "--sealed"];
+        let consent = [
+            "--this-is-not-production",
+            &identifier,
+            "--journal",
+            &journal,
+        ];
+        let line = [
+            &["injure", self.pgdata(), "--injury", injury][..],
+            &within,
+            &at,
+            &consent,
+        ];
+        pgclinic(&line.concat()).exits(0);
+    }
+
     #[track_caller]
-    fn undo(&self) -> HealDocument {
+    pub(crate) fn undo(&self) -> HealDocument {
         let journal = self.journal();
         let line = ["heal", "--undo", text(&journal), "--format", "json"];
         document(&pgclinic(&line).exits(0))
@@ -94,14 +118,14 @@ impl Ward {
 }
 
 #[track_caller]
-fn document(ran: &Ran) -> HealDocument {
+pub(crate) fn document(ran: &Ran) -> HealDocument {
     serde_json::from_str(&ran.out)
         .unwrap_or_else(|error| panic!("{error}: {} {}", ran.out, ran.err))
 }
 
 /// Exit 2, nothing on stdout, and these words on stderr.
 #[track_caller]
-fn refused(ran: Ran, words: &str) {
+pub(crate) fn refused(ran: Ran, words: &str) {
     let ran = ran.exits(2);
     assert_eq!(ran.out, "");
     assert!(ran.err.contains(words), "{words:?} is not in {}", ran.err);
@@ -211,28 +235,7 @@ fn a_killed_row_is_saved_gone_and_given_back() {
 fn a_row_from_the_future_is_readable_after_freezing() {
     for major in [13, 15, 18] {
         let ward = Ward::of(major, &[]);
-        let identifier = ward.plan("0:1", &["--kill"]).basis.system_identifier;
-        let journal = format!("{}.injury", ward.pgdata());
-        let line = [
-            "injure",
-            ward.pgdata(),
-            "--injury",
-            "xmin-in-the-future",
-            "--database",
-            "clinic",
-            "--relation",
-            "public.healed",
-            "--block",
-            "0",
-            "--item",
-            "9",
-            "--sealed",
-            "--this-is-not-production",
-            &identifier,
-            "--journal",
-            &journal,
-        ];
-        pgclinic(&line).exits(0);
+        ward.injure("xmin-in-the-future", "9");
         let mut server = ward.start();
         let mut session = server.connect("clinic").expect("a session");
         let asked = session.query_value("SELECT body FROM healed WHERE id = 9");
@@ -282,28 +285,7 @@ fn the_server_asks_pg_xact_again_about_a_row_with_wrong_hints() {
     let ward = Ward::of(15, &["SELECT count(*) FROM healed"]);
     let exact = ward.plan("0:5", &["--clear-hint-bits"]);
     assert_eq!(exact.cures[0].safety, Safety::Exact);
-    let identifier = exact.basis.system_identifier;
-    let journal = format!("{}.injury", ward.pgdata());
-    let line = [
-        "injure",
-        ward.pgdata(),
-        "--injury",
-        "xmin-hint-invalid",
-        "--database",
-        "clinic",
-        "--relation",
-        "public.healed",
-        "--block",
-        "0",
-        "--item",
-        "5",
-        "--sealed",
-        "--this-is-not-production",
-        &identifier,
-        "--journal",
-        &journal,
-    ];
-    pgclinic(&line).exits(0);
+    ward.injure("xmin-hint-invalid", "5");
     ward.cured("0:5", &["--clear-hint-bits"]);
     let mut server = ward.start();
     assert_eq!(
@@ -438,77 +420,6 @@ fn a_hot_chain_stays_whole_when_one_of_its_versions_is_killed() {
 }
 
 #[test]
-fn a_saved_plan_is_carried_out_only_for_the_bytes_it_was_made_for() {
-    let ward = Ward::of(15, &[]);
-    let folder = tempfile::tempdir().expect("a directory");
-    let plan = folder.path().join("plan.json");
-    ward.heal("0:7", &["--kill"], &["--save", text(&plan)])
-        .exits(0);
-    let saved: HealDocument =
-        serde_json::from_slice(&fs::read(&plan).expect("a plan")).expect("JSON");
-    let id = saved.cures[0].id.clone();
-    let apply = |plan: &Path| {
-        pgclinic(&[
-            "heal",
-            ward.pgdata(),
-            "--apply",
-            text(plan),
-            "--accept",
-            &id,
-        ])
-    };
-
-    let written = fs::read_to_string(&plan).expect("a plan");
-    let edits = [
-        ("\"rows_lost\": 1", "\"rows_lost\": 0", "was edited"),
-        (
-            "\"safety\": \"lossy\"",
-            "\"safety\": \"exact\"",
-            "was edited",
-        ),
-        (
-            "\"item\": 7",
-            "\"item\": 8",
-            "no cure of this plan has the id",
-        ),
-        (
-            "\"schema\": \"pgclinic.heal/1\"",
-            "\"schema\": \"pgclinic.heal/9\"",
-            "cannot be used",
-        ),
-        (
-            "\"control_file\": \"",
-            "\"control_file\": \"0",
-            "a server ran since",
-        ),
-    ];
-    for (from, to, words) in edits {
-        let edited = folder.path().join("edited.json");
-        assert!(written.contains(from), "{from} stands in the plan");
-        fs::write(&edited, written.replace(from, to)).expect("a plan");
-        let ran = apply(&edited).exits(2);
-        assert!(
-            ran.err.contains(words) || ran.err.contains("was edited"),
-            "{to}: {}",
-            ran.err
-        );
-    }
-    let mut broken = saved.clone();
-    broken.cures[0].pages[0].before = "0".repeat(64);
-    let edited = folder.path().join("page.json");
-    fs::write(&edited, serde_json::to_vec(&broken).expect("JSON")).expect("a plan");
-    refused(apply(&edited), "is not the page of the plan");
-
-    let before = files(&ward.copy.pgdata);
-    apply(&plan).exits(0);
-    ward.undo();
-    assert_eq!(files(&ward.copy.pgdata), before);
-    let mut server = ward.start();
-    server.stop(StopMode::Fast).expect("a stop");
-    refused(apply(&plan), "a server ran since");
-}
-
-#[test]
 fn a_copy_is_healed_and_the_original_stays() {
     let ward = Ward::of(15, &[]);
     let before = files(&ward.copy.pgdata);
@@ -573,118 +484,97 @@ fn a_journal_that_was_interrupted_is_completed_once() {
 }
 
 #[test]
-fn what_cannot_be_healed_is_refused_with_its_reason() {
-    let ward = Ward::of(15, &["DELETE FROM healed WHERE id = 30", "VACUUM healed"]);
-    let heal = |at: &str, cure: &str| pgclinic(&["heal", ward.pgdata(), "--at", at, cure]);
-    let here = |place: &str| ward.at(place);
-    refused(
-        heal(&here("9999:1"), "--kill"),
-        "the relation has 1 blocks, from 0",
-    );
-    refused(
-        heal(&here("0:400"), "--kill"),
-        "the page has 50 line pointers, from 1",
-    );
-    refused(
-        heal(&here("0:0"), "--kill"),
-        "the page has 50 line pointers, from 1",
-    );
-    refused(
-        heal(&here("0:30"), "--kill"),
-        "is LP_UNUSED: there is no row to kill",
-    );
-    refused(
-        heal(&here("0:30"), "--freeze"),
-        "is LP_UNUSED: it has no row",
-    );
-    refused(heal(&here("0"), "--kill"), "--kill is for one row");
-    refused(
-        heal(&here("0:1"), "--zero-page"),
-        "--zero-page is for a whole page",
-    );
-    refused(
-        heal("base/5/nothing:0:1", "--kill"),
-        "it is not the name of a relation file",
-    );
-    refused(
-        heal("../base/5/1:0:1", "--kill"),
-        "is not a directory of a database",
-    );
-    refused(heal("base/1/999999:0:1", "--kill"), "the file is not there");
-    refused(
-        heal(&format!("{}_vm:0:1", ward.path), "--kill"),
-        "it is not the main fork",
-    );
-    refused(
-        heal(&format!("{}.1:0:1", ward.path), "--kill"),
-        "blocks count through the whole fork",
-    );
-    let mut server = ward.start();
-    let index = value(&server, "SELECT pg_relation_filepath('healed_pkey')");
-    server.stop(StopMode::Fast).expect("a stop");
-    refused(
-        heal(&format!("{index}:1:1"), "--kill"),
-        "REINDEX INDEX public.healed_pkey;",
-    );
+fn an_exact_cure_is_done_while_a_lossy_one_of_the_plan_is_left_out() {
+    let ward = Ward::of(15, &[]);
+    ward.injure("xmin-in-the-future", "9");
+    let (exact, lossy) = (ward.at("0:3"), ward.at("0:9"));
+    let line = [
+        "heal",
+        ward.pgdata(),
+        "--at",
+        &exact,
+        "--at",
+        &lossy,
+        "--freeze",
+    ];
+    let ran = pgclinic(&[&line[..], &["--yes", "--format", "json"]].concat());
+    let healed = document(&ran.exits(3));
+    assert_eq!(healed.outcome, HealOutcome::PartlyUndecided);
+    let outcomes: Vec<_> = healed.cures.iter().map(|cure| cure.outcome).collect();
+    assert_eq!(outcomes, [CureOutcome::Healed, CureOutcome::LeftOut]);
 }
 
 #[test]
-fn a_cluster_that_is_not_at_rest_is_refused() {
+fn damage_that_remains_on_a_healed_row_is_found_again() {
     let ward = Ward::of(15, &[]);
-    let plan = ward.plan("0:7", &["--kill"]);
-    let accept = ["--accept", plan.cures[0].id.as_str()];
-    // Somebody else writes to it at this moment.
-    let other = File::open(&ward.copy.pgdata).expect("the directory");
-    other.lock().expect("a lock");
-    refused(
-        ward.heal("0:7", &["--kill"], &accept),
-        "another pgclinic is writing",
-    );
-    drop(other);
-    let mut server = ward.start();
-    refused(ward.heal("0:7", &["--kill"], &accept), "is running on");
-    execute(&server, "CHECKPOINT");
-    server.kill();
-    let ran = ward
-        .heal("0:7", &["--kill"], &["--format", "json"])
-        .exits(2);
-    let crashed = document(&ran);
-    assert!(
-        crashed.obstacles[0].contains("not shut down in good order"),
-        "{crashed:?}"
-    );
-    let id = crashed.cures[0].id.clone();
-    refused(
-        ward.heal("0:7", &["--kill"], &["--accept", &id]),
-        "not shut down in good order",
-    );
+    ward.injure("attribute-count", "3");
+    let ran = ward.heal("0:3", &["--freeze"], &["--yes", "--format", "json"]);
+    let hurt = document(&ran.exits(1));
+    assert_eq!(hurt.outcome, HealOutcome::DamageRemains);
+    let rules: Vec<_> = hurt.cures[0]
+        .findings
+        .iter()
+        .map(|own| own.rule.as_str())
+        .collect();
+    assert!(rules.contains(&"too-many-attributes"), "{rules:?}");
+    // Of another row of the page it is listed, and is not this heal's.
+    let ran = ward.heal("0:4", &["--freeze"], &["--yes", "--format", "json"]);
+    let other = document(&ran.exits(0));
+    assert!(!other.other_findings.is_empty());
+}
+
+/// Overwrites bytes of the table's first page.
+fn overwrite(ward: &Ward, offset: u64, bytes: &[u8]) {
+    let path = ward.copy.pgdata.join(&ward.path);
+    let file = fs::OpenOptions::new().write(true).open(path);
+    let file = file.expect("a file");
+    file.write_all_at(bytes, offset).expect("hurt");
 }
 
 #[test]
-fn a_journal_that_cannot_be_written_leaves_the_cluster_as_it_was() {
+fn a_row_that_its_line_pointer_lost_is_saved_by_its_structure() {
     let ward = Ward::of(15, &[]);
-    let before = files(&ward.copy.pgdata);
-    let plan = ward.plan("0:7", &["--kill"]);
-    let accept = ["--accept", plan.cures[0].id.as_str()];
-    let with_journal = |journal: &Path| {
-        let more = [&accept[..], &["--journal", text(journal)]].concat();
-        ward.heal("0:7", &["--kill"], &more)
-    };
-    let folder = tempfile::tempdir().expect("a directory");
-    let file = folder.path().join("file");
-    fs::write(&file, "").expect("a file");
-    refused(with_journal(&file.join("journal")), "cannot ");
-    refused(
-        with_journal(&ward.copy.pgdata.join("journal")),
-        "inside the data directory",
-    );
-    let taken = folder.path().join("taken");
-    fs::create_dir(&taken).expect("a directory");
-    fs::write(taken.join("journal.json"), "{}").expect("a file");
-    refused(with_journal(&taken), "it is there already");
-    if let Some(disk) = SmallDisk::new("16k") {
-        fs::write(disk.path.join("filler"), vec![1; 12 << 10]).expect("a file");
-        refused(with_journal(&disk.path.join("journal")), "cannot ");
-    }
-    assert_eq!(files(&ward.copy.pgdata), before);
+    ward.injure("line-pointer-beyond-page", "6");
+    let healed = ward.cured("0:6", &["--kill"]);
+    let saved = healed.applied.expect("it was written");
+    let file = &saved.rows_saved[0];
+    let csv = fs::read_to_string(Path::new(&saved.journal).join(&file.file)).expect("rows");
+    assert!(csv.ends_with(",\"(0,6)\",carved,6,row 6,6\n"), "{csv}");
+    let server = ward.start();
+    assert_eq!(value(&server, "SELECT count(*) FROM healed"), "49");
+    execute(&server, "REINDEX TABLE healed");
+    execute(&server, "VACUUM healed");
+    is_content(&server);
+}
+
+#[test]
+fn a_row_that_cannot_be_decoded_is_saved_as_hexadecimal_digits() {
+    let ward = Ward::of(15, &[]);
+    // The sixth of rows of 40 bytes, from the end of the page on.
+    overwrite(&ward, 8192 - 6 * 40, &[0xFF; 40]);
+    let healed = ward.cured("0:6", &["--kill"]);
+    let saved = healed.applied.expect("it was written");
+    let of_hex = saved.rows_saved.iter().find(|file| file.as_hex == 1);
+    let file = &of_hex.expect("its bytes").file;
+    let hex = fs::read_to_string(Path::new(&saved.journal).join(file)).expect("rows");
+    assert_eq!(hex, format!("block,item,bytes\n0,6,{}\n", "ff".repeat(40)));
+    let server = ward.start();
+    assert_eq!(value(&server, "SELECT count(*) FROM healed"), "49");
+    execute(&server, "REINDEX TABLE healed");
+    is_content(&server);
+}
+
+#[test]
+fn a_checksum_that_is_wrong_makes_a_cure_lossy() {
+    let ward = Ward::of(15, &[]);
+    let file = fs::OpenOptions::new()
+        .write(true)
+        .open(ward.copy.pgdata.join(&ward.path));
+    // A byte of the hole, which no check of structure asks for.
+    file.expect("a file")
+        .write_all_at(&[7], 1000)
+        .expect("hurt");
+    let plan = ward.plan("0:3", &["--freeze"]);
+    assert_eq!(plan.cures[0].safety, Safety::Lossy);
+    assert!(plan.cures[0].warnings[0].contains("does not match its computed checksum"));
 }

@@ -131,11 +131,15 @@ fn extent(document: &HealDocument) -> String {
     format!(
         "{cures} ({}); {}; {written}",
         kinds.join(", "),
-        loss(&document.cures)
+        loss(document)
     )
 }
 
-fn loss(cures: &[Cure]) -> String {
+fn loss(document: &HealDocument) -> String {
+    let cures = match document.outcome {
+        HealOutcome::Undone => &[],
+        _ => document.cures.as_slice(),
+    };
     let known = cures.iter().filter_map(|cure| cure.rows_lost).sum();
     let rows = plural(known, "row");
     if cures.iter().all(|cure| cure.rows_lost.is_some()) {

@@ -10,6 +10,7 @@
 mod common;
 
 mod diff;
+mod heal;
 mod html;
 mod json;
 mod text;

@@ -43,7 +43,7 @@ fn clear_hint_bits(place: &HeapPlace<'_>) -> Result<Draft> {
     let summary = format!("the hint bits of row {item} are cleared: the server asks pg_xact again");
     let draft = match then {
         Some(RowState::Undecided(_)) | None => {
-            return place.refuse("pg_xact or pg_multixact do not tell what became of its transactions: without hint bits the server could not read the row");
+            return place.refuse("pg_xact or pg_multixact do not say what became of its transactions: without hint bits the server could not read the row");
         }
         Some(then) if then == now => Draft::new(after, summary, Safety::Exact).because(format!(
             "pg_xact says the same as the hint bits: {}",
@@ -93,7 +93,7 @@ fn check_can_be_asked(place: &HeapPlace<'_>, tuple: HeapTuple<'_>) -> Result<()>
 
 fn check_xid(place: &HeapPlace<'_>, name: &str, xid: Xid) -> Result<()> {
     let Some(control) = place.cluster.control.trusted() else {
-        return place.refuse("the control file does not tell which transactions pg_xact knows");
+        return place.refuse("the control file does not say which transactions pg_xact knows");
     };
     let (oldest, next) = (control.checkpoint.oldest_xid, control.checkpoint.next_xid());
     if xid.is_normal() && xid.precedes(oldest) {
@@ -103,12 +103,12 @@ fn check_xid(place: &HeapPlace<'_>, name: &str, xid: Xid) -> Result<()> {
     }
     if xid.is_normal() && !xid.precedes(next) {
         return place.refuse(format!(
-            "{name} {xid} was never given to a transaction, the next one is {next}: pg_xact cannot tell of it. Freeze or kill the row"
+            "{name} {xid} was never given to a transaction, the next one is {next}: pg_xact knows nothing of it. Freeze or kill the row"
         ));
     }
     if place.cluster.transactions.status(xid).is_none() {
         return place.refuse(format!(
-            "{} does not tell what became of {name} {xid}",
+            "{} does not say what became of {name} {xid}",
             place.cluster.transactions.file_of(xid)
         ));
     }
@@ -125,7 +125,7 @@ fn check_multi(place: &HeapPlace<'_>, tuple: HeapTuple<'_>, multi: MultiXactId) 
     });
     if is_lost || too_old {
         return place.refuse(format!(
-            "pg_multixact does not tell the members of xmax {}: without hint bits the server could not read the row",
+            "pg_multixact does not give the members of xmax {}: without hint bits the server could not read the row",
             multi.0
         ));
     }

@@ -6,8 +6,8 @@
 //! ```
 //!
 //! Null is the honest value, and takes no room. A column that is `NOT NULL` gets the empty value,
-//! where its type has one that is the empty string of bytes; any other made-up value would be a lie.
-//! Truth: `heap_form_tuple` in `src/backend/access/common/heaptuple.c`.
+//! where its type has one that is the empty string of bytes; any other made-up value would be a
+//! lie. Truth: `heap_form_tuple` in `src/backend/access/common/heaptuple.c`.
 
 use pgclinic_cluster::Column;
 use pgclinic_format::build::put_u16;

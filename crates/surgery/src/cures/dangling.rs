@@ -16,7 +16,8 @@ pub(super) enum Gone {
     Items(Vec<u16>),
     /// The whole block.
     Page,
-    /// Nothing goes, but this column of the row to which these line pointers lead has another value.
+    /// Nothing goes, but this column of the row to which these line pointers lead has another
+    /// value.
     Value {
         /// `attnum`.
         column: u16,

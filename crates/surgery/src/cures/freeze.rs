@@ -46,7 +46,7 @@ fn freeze(place: &HeapPlace<'_>) -> Result<Draft> {
         "row {item} is frozen: every transaction sees it, and nobody asks its transactions again"
     );
     let state = Visibility::new(place.cluster).state(tuple);
-    let words = format!("the row: {}", state.words());
+    let words = format!("what became of the row up to now: {}", state.words());
     if state == RowState::Visible {
         let why = "everybody sees it already, so that no answer of the server changes";
         return Ok(Draft::new(after, summary, Safety::Exact)

@@ -44,7 +44,7 @@ pub(super) fn named_files(
         place: request.path.clone(),
         why,
     };
-    let (folder, name) = request.path.rsplit_once('/').unwrap_or(("", &request.path));
+    let (directory, name) = request.path.rsplit_once('/').unwrap_or(("", &request.path));
     let name = RelationFileName::parse(name)
         .filter(|name| !name.temporary)
         .ok_or_else(|| {
@@ -52,9 +52,9 @@ pub(super) fn named_files(
                 "it is not the name of a relation file, such as base/5/16384: {NAMING}"
             ))
         })?;
-    let home = databases.directory(folder).ok_or_else(|| {
+    let home = databases.directory(directory).ok_or_else(|| {
         refuse(format!(
-            "{folder:?} is not a directory of a database in this cluster: {NAMING}"
+            "{directory:?} is not a directory of a database in this cluster: {NAMING}"
         ))
     })?;
     if name.fork != Fork::Main {

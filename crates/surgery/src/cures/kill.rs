@@ -84,7 +84,7 @@ pub(super) fn fate(place: &HeapPlace<'_>, tuple: Option<HeapTuple<'_>>) -> (Stri
         );
     };
     let state = Visibility::new(place.cluster).state(tuple);
-    let words = format!("the row: {}", state.words());
+    let words = format!("what became of the row up to now: {}", state.words());
     (words, state.may_count())
 }
 

@@ -94,7 +94,7 @@ pub fn plan_heal(
 fn basis_of(cluster: &Cluster) -> Result<HealBasis> {
     let control = cluster.control.trusted().ok_or_else(|| Error::Cure {
         place: "global/pg_control".into(),
-        why: "the control file cannot be read or its checksum is wrong: nothing tells which cluster this is, and whether it was shut down".into(),
+        why: "the control file cannot be read or its checksum is wrong: nobody knows which cluster this is, and whether it was shut down".into(),
     })?;
     Ok(HealBasis {
         system_identifier: control.system_identifier.to_string(),
@@ -247,8 +247,8 @@ impl Job<'_> {
     }
 
     /// pd_lsn is left as it is on every page. It names the WAL up to which the page is known to be
-    /// written, and nothing of this is in WAL: a larger one could lie past the end of the WAL, which
-    /// stops the server's next write of the page, and a smaller one would let recovery apply
+    /// written, and nothing of this is in WAL: a larger one could lie past the end of the WAL,
+    /// which stops the server's next write of the page, and a smaller one would let recovery apply
     /// records twice.
     fn seal(&self, page: &mut [u8], block: BlockNo) {
         let is_new = Page::parse(page).is_none_or(Page::is_new);

@@ -12,6 +12,7 @@ mod checksums;
 mod expectations;
 mod hash_indexes;
 mod injuries;
+mod old_journals;
 mod parity;
 mod pg_checksums;
 mod safety;

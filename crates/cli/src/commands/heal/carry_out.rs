@@ -1,12 +1,13 @@
 //! The cures that somebody consented to are written, read back, and their pages checked again.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use pgclinic_model::document::{
     AppliedHeal, Cure, CureOutcome, CureRequest, HealDocument, HealOutcome,
 };
+use pgclinic_model::shell_word;
 use pgclinic_surgery::cures::{HealPlan, ProvenPages, check_again, plan_heal, rows_to_save};
-use pgclinic_surgery::{Applied, Consent, FileBeside, Operation, apply, copy_to};
+use pgclinic_surgery::{Applied, Consent, FileBeside, JournalFolder, Operation, apply, copy_to};
 
 use super::{Arguments, document_of, opened, still};
 use crate::env::Env;
@@ -63,7 +64,11 @@ impl Job<'_> {
             beside: &beside,
             control_file: Some(&control_file),
         };
-        let applied = apply(&operation)?;
+        let was_there = JournalFolder::new(&journal).file().exists();
+        let applied = apply(&operation).map_err(|error| {
+            let is_begun = !was_there && JournalFolder::new(&journal).file().exists();
+            interrupted(&error, is_begun.then_some(&journal))
+        })?;
         let mut written = with_applied(planned, &home, &applied, arguments);
         if let Some(applied) = &mut written.applied {
             applied.rows_saved = saved;
@@ -72,6 +77,17 @@ impl Job<'_> {
         add_left_out(&mut healed, shown, chosen);
         Ok(healed)
     }
+}
+
+/// Once the journal is there, something may have been written, and two ways lead on.
+fn interrupted(error: &pgclinic_surgery::Error, journal: Option<&PathBuf>) -> Failure {
+    let Some(journal) = journal else {
+        return Failure::new(error);
+    };
+    let journal = shell_word(&journal.display().to_string());
+    Failure::new(format!(
+        "{error}. Before the server is started, go on with pgclinic heal --resume {journal}, or take it back with pgclinic heal --undo {journal}"
+    ))
 }
 
 /// What is carried out is what was shown: an earlier cure that was left out may have made another

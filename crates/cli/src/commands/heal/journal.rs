@@ -68,7 +68,7 @@ fn home_of(journal: &Path, pgdata: Option<&Path>) -> Result<PathBuf, Failure> {
     })
 }
 
-/// The plan beside the journal; one without cures where there is none, as beside an injury's.
+/// The plan beside the journal; without one, as beside an injury's, a document without cures.
 fn document_of(
     journal: &Path,
     home: &Path,

@@ -1,5 +1,5 @@
-//! `--save` and `--apply`: a plan in a file. It is believed only as far as it can be made again: the
-//! request in it is planned for the bytes that are there, and whatever differs refuses it.
+//! `--save` and `--apply`: a plan in a file. It is believed only as far as it can be made again:
+//! the request in it is planned for the bytes that are there, and whatever differs refuses it.
 
 use std::fs::File;
 use std::io::Read;
