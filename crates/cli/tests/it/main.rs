@@ -31,6 +31,7 @@ mod files_by_url;
 mod guide;
 mod heal;
 mod heal_checksums;
+mod heal_evidence;
 mod heal_refused;
 mod healthy;
 mod hostile_backups;

@@ -135,10 +135,10 @@ fn forks_of(cluster: &Cluster) -> Forks {
 /// A page that was not counted would be without a checksum, and nothing would say so.
 fn not_read(document: &CheckDocument, counts: PageCounts, forks: &Forks) -> Vec<NotChecked> {
     let mut gaps = forks.unreachable.clone();
-    if !is_read_whole(document) {
-        let open = document.coverage.not_checked.iter();
-        gaps.extend(open.filter(|gap| !gap.inherent && gap.what != RECOVERY_IS_DUE).cloned());
-    }
+    // A file behind a link that leads nowhere has no bytes that could be missed.
+    let open = document.coverage.not_checked.iter();
+    let open = open.filter(|gap| !gap.inherent && gap.why != RECOVERY_IS_DUE);
+    gaps.extend(open.cloned());
     let counted = counts.pages + counts.pages_new;
     if counted != forks.pages {
         gaps.push(NotChecked {

@@ -1,0 +1,194 @@
+//! `pgclinic heal` with evidence: pages that WAL and a backup prove come back as they were, and what
+//! nothing proves stays as it is.
+
+use std::fs;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+
+use pgclinic_model::document::{HealDocument, HealOutcome};
+use pgclinic_servers::{Checksums, Server, StopMode};
+use pgclinic_testkit::{
+    TempCopy, as_primary, copy_of, execute, seed, server, streamed_backup, value,
+};
+
+use crate::common::{self, Ran, pgclinic, text};
+
+const BEFORE: &str = "CREATE TABLE public.papers (id int PRIMARY KEY, v text, big text);
+    ALTER TABLE public.papers ALTER big SET STORAGE EXTERNAL;
+    INSERT INTO public.papers SELECT g, md5(g::text), repeat('z', CASE WHEN g % 50 = 0 THEN 5000 ELSE 9 END)
+        FROM generate_series(1, 4000) AS g";
+const AFTER: &str = "UPDATE public.papers SET v = 'u' || id WHERE id % 3 = 0;
+    DELETE FROM public.papers WHERE id % 7 = 0;
+    INSERT INTO public.papers SELECT g, 'n', 'n' FROM generate_series(5000, 6000) AS g";
+const ROWS: &str = "SELECT md5(string_agg(id || v || big, ',' ORDER BY id)) FROM public.papers";
+const PAGE: u64 = 8192;
+
+/// A stopped cluster with a backup from the middle of its life.
+struct Ward {
+    copy: TempCopy,
+    backup: PathBuf,
+    _folder: tempfile::TempDir,
+    table: String,
+    toast: String,
+    key: String,
+    rows: String,
+}
+
+impl Ward {
+    fn new() -> Self {
+        let copy = copy_of(&seed(&server(15), Checksums::On));
+        let folder = tempfile::tempdir().expect("a directory");
+        let backup = folder.path().join("backup");
+        let mut running = copy
+            .start_with(&as_primary().with("wal_keep_size", "512MB"))
+            .expect("a server");
+        execute(&running, BEFORE);
+        streamed_backup(&running, &backup, None);
+        execute(&running, AFTER);
+        execute(&running, "VACUUM public.papers");
+        let path = |of: &str| value(&running, &format!("SELECT pg_relation_filepath({of})"));
+        let (table, key) = (path("'public.papers'"), path("'public.papers_pkey'"));
+        let toast = "(SELECT reltoastrelid FROM pg_class WHERE relname = 'papers')";
+        let toast = path(toast);
+        let rows = value(&running, ROWS);
+        running.stop(StopMode::Fast).expect("a stop");
+        Ward {
+            copy,
+            backup,
+            _folder: folder,
+            table,
+            toast,
+            key,
+            rows,
+        }
+    }
+
+    fn hurt(&self, path: &str, block: u64) {
+        let file = fs::File::options()
+            .write(true)
+            .open(self.copy.pgdata.join(path));
+        let file = file.expect("a file");
+        let garbage: Vec<u8> = (0..600).map(|at| (at * 31 % 251) as u8).collect();
+        file.write_all_at(&garbage, block * PAGE + 300)
+            .expect("a write");
+    }
+
+    fn heal(&self, words: &[&str]) -> Ran {
+        let line = ["heal", text(&self.copy.pgdata), "--format", "json"];
+        pgclinic(&[&line[..], words].concat())
+    }
+
+    fn start(&self) -> Server {
+        self.copy.start().expect("a server")
+    }
+}
+
+fn document(ran: &Ran) -> HealDocument {
+    serde_json::from_str(&ran.out)
+        .unwrap_or_else(|error| panic!("{error}: {} {}", ran.out, ran.err))
+}
+
+/// Takes what lies in a `pg_wal` away, so that nothing but the backup proves anything.
+fn without_wal(pgdata: &Path) -> PathBuf {
+    let aside = pgdata.with_extension("wal-aside");
+    fs::create_dir(&aside).expect("a directory");
+    for entry in fs::read_dir(pgdata.join("pg_wal")).expect("a directory") {
+        let entry = entry.expect("an entry");
+        if entry.path().is_file() {
+            fs::rename(entry.path(), aside.join(entry.file_name())).expect("a move");
+        }
+    }
+    aside
+}
+
+#[test]
+fn a_healthy_cluster_has_nothing_to_heal() {
+    let ward = Ward::new();
+    let healthy = document(&ward.heal(&[]).exits(0));
+    assert_eq!(healthy.outcome, HealOutcome::NothingToHeal);
+    assert!(healthy.cures.is_empty() && healthy.applied.is_none());
+}
+
+#[test]
+fn pages_come_back_from_a_backup_and_the_wal_since() {
+    let ward = Ward::new();
+    for block in [0, 7, 20] {
+        ward.hurt(&ward.table, block);
+    }
+    ward.hurt(&ward.toast, 1);
+    ward.hurt(&ward.key, 3);
+    let hurt = common::files(&ward.copy.pgdata);
+    let backup = ["--backup", text(&ward.backup)];
+    let planned = document(&ward.heal(&backup).exits(3));
+    assert_eq!(planned.cures.len(), 4, "{:?}", planned.not_healed);
+    assert_eq!(
+        common::files(&ward.copy.pgdata),
+        hurt,
+        "a plan writes nothing"
+    );
+    let not_healed: Vec<_> = planned.not_healed.iter().map(|own| &own.path).collect();
+    assert_eq!(not_healed, [&ward.key], "an index is rebuilt");
+
+    let healed = document(&ward.heal(&[&backup[..], &["--yes"]].concat()).exits(1));
+    let journal = healed.applied.expect("it was written").journal;
+    pgclinic(&["heal", "--undo", &journal]).exits(0);
+    assert_eq!(
+        common::files(&ward.copy.pgdata),
+        hurt,
+        "the first bytes are back"
+    );
+    ward.heal(&[&backup[..], &["--yes"]].concat()).exits(1);
+    let mut running = ward.start();
+    execute(&running, "REINDEX INDEX public.papers_pkey");
+    assert_eq!(value(&running, ROWS), ward.rows);
+    running.stop(StopMode::Fast).expect("a stop");
+    common::check_json(&ward.copy.pgdata, 0);
+}
+
+#[test]
+fn a_saved_plan_is_proven_again_and_an_edited_one_is_refused() {
+    let ward = Ward::new();
+    ward.hurt(&ward.table, 5);
+    let plans = tempfile::tempdir().expect("a directory");
+    let plan = plans.path().join("plan.json");
+    ward.heal(&["--backup", text(&ward.backup), "--save", text(&plan)])
+        .exits(0);
+    let whole = fs::read_to_string(&plan).expect("a plan");
+    let edited = whole.replacen("\"block\": 5", "\"block\": 6", 1);
+    assert_ne!(edited, whole);
+    let wrong = plans.path().join("edited.json");
+    fs::write(&wrong, edited).expect("a write");
+    ward.heal(&["--apply", text(&wrong), "--yes"]).exits(2);
+    let healed = document(&ward.heal(&["--apply", text(&plan), "--yes"]).exits(0));
+    assert_eq!(healed.outcome, HealOutcome::Healed);
+    let mut running = ward.start();
+    assert_eq!(value(&running, ROWS), ward.rows);
+    running.stop(StopMode::Fast).expect("a stop");
+}
+
+#[test]
+fn what_nothing_proves_is_listed_and_stays() {
+    let ward = Ward::new();
+    ward.hurt(&ward.table, 5);
+    let hurt = common::files(&ward.copy.pgdata);
+    let other = copy_of(&seed(&server(15), Checksums::Off));
+    let _wal = without_wal(&ward.copy.pgdata);
+    let backup_wal = without_wal(&ward.backup);
+    for entry in fs::read_dir(&backup_wal).expect("a directory") {
+        fs::remove_file(entry.expect("an entry").path()).expect("a file");
+    }
+    let foreign = ward
+        .heal(&["--backup", text(&other.pgdata), "--yes"])
+        .exits(3);
+    assert!(document(&foreign).cures.is_empty(), "of another cluster");
+    let alone = document(
+        &ward
+            .heal(&["--backup", text(&ward.backup), "--yes"])
+            .exits(3),
+    );
+    assert!(alone.cures.is_empty() && alone.applied.is_none());
+    assert_eq!(alone.not_healed.len(), 1);
+    assert!(alone.not_healed[0].needs_loss && !alone.not_healed[0].why.is_empty());
+    let table = ward.copy.pgdata.join(&ward.table);
+    assert_eq!(fs::read(&table).ok().as_ref(), hurt.get(&table));
+}
