@@ -52,7 +52,7 @@ pub enum Comparison {
     /// What a pass over all pages gathers, page with page: while a server runs, they are of
     /// different moments.
     PagesOfOnePass,
-    /// The directories that every cluster has with those that are there.
+    /// The directories that every cluster has with those that are there. No server removes one.
     DirectoriesWithLayout,
     /// A database's row with its directory.
     DatabasesWithDirectories,
@@ -93,8 +93,9 @@ impl Cluster {
                 self.control.trusted().is_some() && !self.needs_recovery()
             }
             Comparison::PagesOfOnePass => !self.is_running(),
-            Comparison::DirectoriesWithLayout => !self.is_running() && !self.is_partial(),
-            Comparison::DatabasesWithDirectories => !self.is_partial(),
+            Comparison::DirectoriesWithLayout | Comparison::DatabasesWithDirectories => {
+                !self.is_partial()
+            }
             Comparison::AnythingWithWalEnd => !self.wal_has_grown(),
             Comparison::ControlFileWithWal => !self.needs_recovery() || !self.control_has_moved(),
             Comparison::ManifestWithWal => !self.wal_is_elsewhere(),

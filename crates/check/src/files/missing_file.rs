@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use pgclinic_cluster::inventory::Inventory;
-use pgclinic_cluster::{DatabaseContext, Persistence, Relation};
+use pgclinic_cluster::{Cluster, DatabaseContext, Persistence, Relation};
+use pgclinic_format::control_file::State;
 use pgclinic_format::types::FIRST_NORMAL_OID;
 use pgclinic_format::{Fork, Oid};
 use pgclinic_model::Rule;
@@ -38,10 +39,9 @@ impl DatabaseCheck for MissingFile {
         };
         // Each file once, also when damaged catalogs name it twice.
         let mut missing: BTreeMap<(Oid, Oid), &Relation> = BTreeMap::new();
-        // Recovery makes the files of unlogged relations anew, and a base backup leaves them out.
         let recovered = database.cluster.recovered().is_some();
-        let kept =
-            |relation: &&Relation| !recovered || relation.persistence == Persistence::Permanent;
+        let has_all = !recovered || has_unlogged_files(database.cluster);
+        let kept = |relation: &&Relation| has_all || relation.persistence == Persistence::Permanent;
         for relation in inventory.relations().filter(kept) {
             let main = inventory.fork(relation, Fork::Main);
             let begins = main
@@ -75,6 +75,14 @@ impl DatabaseCheck for MissingFile {
             });
         }
     }
+}
+
+/// A server that takes writes made the files of unlogged relations with them, or again at its
+/// start. After a crash recovery makes them anew, a standby has none, and a base backup leaves them
+/// out.
+fn has_unlogged_files(cluster: &Cluster) -> bool {
+    let control = cluster.control.trusted();
+    cluster.is_running() && control.is_some_and(|own| own.state == State::InProduction)
 }
 
 /// Nothing has its name. A link to a file serves the server, and what is out of reach may be whole:

@@ -10,6 +10,7 @@ use crate::relation_check::RelationCheck;
 registry! {
     /// Checks of the cluster as a whole.
     pub static CLUSTER_CHECKS: [ClusterCheck] = [
+        missing_directory::MissingDirectory,
         prepared_transaction_file::PreparedTransactionFile,
         replication_slot_file::ReplicationSlotFile,
         replication_origin_file::ReplicationOriginFile,

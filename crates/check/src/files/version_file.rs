@@ -2,7 +2,7 @@
 //!
 //! Truth: `ValidatePgVersion` in `src/backend/utils/init/miscinit.c`.
 
-use pgclinic_cluster::inventory::filled_home;
+use pgclinic_cluster::inventory::{filled_home, is_remade};
 use pgclinic_cluster::{Comparison, DatabaseContext};
 use pgclinic_model::Rule;
 use pgclinic_model::document::{FileKind, Level, NotChecked, Place};
@@ -24,6 +24,10 @@ impl DatabaseCheck for VersionFile {
 
     fn level(&self) -> Level {
         Level::Pages
+    }
+
+    fn asks_recovered(&self) -> bool {
+        true
     }
 
     fn check(&self, database: &DatabaseContext<'_>, out: &mut Findings) {
@@ -73,7 +77,7 @@ impl DatabaseCheck for VersionFile {
 }
 
 /// With a slash at its end. Folders that only a crash or an interrupted `DROP DATABASE` left
-/// behind need no such file, and replay may still write one.
+/// behind need no such file, and replay writes one only where it makes the database.
 fn folder_to_look_in(cx: &DatabaseContext<'_>) -> Option<String> {
     let oid = cx.catalog.database;
     if oid == 0 {
@@ -82,6 +86,7 @@ fn folder_to_look_in(cx: &DatabaseContext<'_>) -> Option<String> {
     let known = cx.cluster.databases.get(&oid)?;
     let lives = known.name.is_some()
         && !known.invalid
+        && !is_remade(cx.cluster, oid)
         && cx.cluster.may_compare(Comparison::FilesWithCatalogs);
     let home = filled_home(cx).filter(|_| lives)?;
     Some(format!("{}/", home.folder))

@@ -13,6 +13,7 @@ mod brin;
 mod cases;
 mod causes;
 mod collation_versions;
+mod directories;
 mod files_that_change;
 mod gin;
 mod lost_blocks;
