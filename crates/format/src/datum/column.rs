@@ -5,6 +5,7 @@
 use std::sync::Arc;
 
 use super::date_time;
+use super::float;
 use super::reader::exact;
 use super::style::Style;
 use super::types::{TypeInfo, TypeKind};
@@ -115,7 +116,11 @@ impl ColumnPrinter {
 }
 
 fn way(ty: &TypeInfo, style: &Style) -> Way {
-    let is_styled = matches!(ty.oid, 1082 | 1114 | 1184) && !style.has_plain_dates();
+    let is_styled = match ty.oid {
+        700 | 701 => style.extra_float_digits <= 0,
+        1082 | 1114 | 1184 => !style.has_plain_dates(),
+        _ => false,
+    };
     if ty.kind != TypeKind::Base || is_styled {
         return Way::Long;
     }
@@ -127,6 +132,8 @@ fn way(ty: &TypeInfo, style: &Style) -> Way {
         26 | 28 | 29 => {
             Way::Short(|value, out| unsigned(u32::from_le_bytes(exact(value)?).into(), out))
         }
+        700 => Way::Short(float::append_f32),
+        701 => Way::Short(float::append_f64),
         1082 => Way::Short(date_time::append_date),
         1114 => Way::Short(date_time::append_timestamp),
         1184 => Way::Short(date_time::append_timestamptz),
@@ -278,10 +285,10 @@ mod tests {
         ];
         for number in numbers {
             let bytes = number.to_le_bytes();
-            for oid in [20, 1114, 1184] {
+            for oid in [20, 701, 1114, 1184] {
                 both_ways(oid, &bytes);
             }
-            for oid in [23, 26, 28, 29, 1082] {
+            for oid in [23, 26, 28, 29, 700, 1082] {
                 both_ways(oid, bytes.get(..4).expect("four"));
                 both_ways(oid, bytes.get(4..).expect("four"));
             }

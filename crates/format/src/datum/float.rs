@@ -1,14 +1,14 @@
 //! Floating point numbers in their shortest form; truth: `float.c`, `src/common/d2s.c`, `f2s.c`.
-//!
-//! PostgreSQL takes the shortest decimal strictly between the midpoints to the neighbours, and
-//! of two that are equally near the even one. Rust also accepts a decimal exactly on a midpoint
-//! when the mantissa is even, and takes the upper one of two.
 
-use std::fmt;
+mod shortest;
+#[cfg(test)]
+mod tests;
 
+use super::column::{digits, eight_digits};
 use super::printer::Printer;
 use super::reader::exact;
 use super::undecodable::Undecodable;
+use shortest::{Binary, Decimal};
 
 /// From this decimal exponent on a `float4` is printed with an exponent.
 const F32_WIDE: i32 = 6;
@@ -21,19 +21,10 @@ const F64_DIGITS: i8 = 15;
 
 pub(super) fn print_f32(printer: &mut Printer, value: &[u8]) -> Result<(), Undecodable> {
     let number = f32::from_le_bytes(exact(value)?);
-    if !number.is_finite() || number == 0.0 {
-        return special(printer, f64::from(number));
+    match rounded_places(printer, F32_DIGITS).filter(|_| has_digits(number.into())) {
+        Some(places) => rounded(printer, &format!("{number:.places$e}"), places),
+        None => printer.appended(|out| append_f32(value, out)),
     }
-    if let Some(places) = rounded_places(printer, F32_DIGITS) {
-        return rounded(printer, &format!("{number:.places$e}"), places);
-    }
-    let size = Binary::of_f32(number);
-    let text = size.choose(
-        &ShortText::of(format_args!("{number:e}")),
-        |digits| format!("{number:.digits$e}"),
-        |text| text.parse() == Ok(number.abs()),
-    );
-    lay_out(printer, number.is_sign_negative(), &text, F32_WIDE)
 }
 
 pub(super) fn print_f64(printer: &mut Printer, value: &[u8]) -> Result<(), Undecodable> {
@@ -42,29 +33,100 @@ pub(super) fn print_f64(printer: &mut Printer, value: &[u8]) -> Result<(), Undec
 
 /// Prints a number as `float8out` does; geometric types are made of these.
 pub(super) fn f64_text(printer: &mut Printer, number: f64) -> Result<(), Undecodable> {
-    if !number.is_finite() || number == 0.0 {
-        return special(printer, number);
+    match rounded_places(printer, F64_DIGITS).filter(|_| has_digits(number)) {
+        Some(places) => rounded(printer, &format!("{number:.places$e}"), places),
+        None => printer.appended(|out| {
+            append_number_f64(number, out);
+            Ok(())
+        }),
     }
-    if let Some(places) = rounded_places(printer, F64_DIGITS) {
-        return rounded(printer, &format!("{number:.places$e}"), places);
+}
+
+/// The shortest text of a `float4`.
+pub(super) fn append_f32(value: &[u8], out: &mut Vec<u8>) -> Result<(), Undecodable> {
+    let number = f32::from_le_bytes(exact(value)?);
+    if !has_digits(number.into()) {
+        out.extend_from_slice(special(number.into()));
+        return Ok(());
     }
-    let size = Binary::of_f64(number);
-    let text = size.choose(
-        &ShortText::of(format_args!("{number:e}")),
+    let mut buffer = zmij::Buffer::new();
+    let short = buffer.format_finite(number);
+    let binary = Binary::of_f32(number);
+    // Below 10^F32_WIDE no decimal of nine digits lies halfway between two numbers.
+    let is_plain = (1e-4..1e6).contains(&number.abs());
+    if let Some(plain) = plain_text(short, &binary).filter(|_| is_plain) {
+        out.extend_from_slice(plain);
+        return Ok(());
+    }
+    let chosen = binary.choose(
+        Decimal::parse_shortest(short),
         |digits| format!("{number:.digits$e}"),
         |text| text.parse() == Ok(number.abs()),
     );
-    lay_out(printer, number.is_sign_negative(), &text, F64_WIDE)
+    lay_out(number.is_sign_negative(), chosen, F32_WIDE, out);
+    Ok(())
 }
 
-fn special(printer: &mut Printer, number: f64) -> Result<(), Undecodable> {
-    printer.text(match number {
-        _ if number.is_nan() => "NaN",
-        _ if number == f64::INFINITY => "Infinity",
-        _ if number == f64::NEG_INFINITY => "-Infinity",
-        _ if number.is_sign_negative() => "-0",
-        _ => "0",
-    })
+/// The shortest text of a `float8`.
+pub(super) fn append_f64(value: &[u8], out: &mut Vec<u8>) -> Result<(), Undecodable> {
+    append_number_f64(f64::from_le_bytes(exact(value)?), out);
+    Ok(())
+}
+
+fn append_number_f64(number: f64, out: &mut Vec<u8>) {
+    if !has_digits(number) {
+        out.extend_from_slice(special(number));
+        return;
+    }
+    let mut buffer = zmij::Buffer::new();
+    let short = buffer.format_finite(number);
+    let binary = Binary::of_f64(number);
+    // Below 10^F64_WIDE no decimal of 17 digits lies halfway between two numbers.
+    let is_plain = (1e-4..1e15).contains(&number.abs());
+    if let Some(plain) = plain_text(short, &binary).filter(|_| is_plain) {
+        out.extend_from_slice(plain);
+        return;
+    }
+    let chosen = binary.choose(
+        Decimal::parse_shortest(short),
+        |digits| format!("{number:.digits$e}"),
+        |text| text.parse() == Ok(number.abs()),
+    );
+    lay_out(number.is_sign_negative(), chosen, F64_WIDE, out);
+}
+
+/// The number is neither zero nor infinite nor none at all.
+fn has_digits(number: f64) -> bool {
+    number.is_finite() && number != 0.0
+}
+
+fn special(number: f64) -> &'static [u8] {
+    match number {
+        _ if number.is_nan() => b"NaN",
+        _ if number == f64::INFINITY => b"Infinity",
+        _ if number == f64::NEG_INFINITY => b"-Infinity",
+        _ if number.is_sign_negative() => b"-0",
+        _ => b"0",
+    }
+}
+
+/// What `zmij` printed without an exponent, as the server prints it. Nothing where the number may
+/// lie exactly between two decimals, of which the server takes the even one.
+#[inline]
+fn plain_text<'a>(short: &'a str, binary: &Binary) -> Option<&'a [u8]> {
+    if let Some(whole) = short.strip_suffix(".0") {
+        return Some(whole.as_bytes());
+    }
+    let text = short.as_bytes();
+    let is_even = text.last().is_some_and(|digit| digit % 2 == 0);
+    // Such a number has one more digit behind the point than the decimal next to it, and as many
+    // as binary ones.
+    let places = usize::try_from(-binary.last_place()).unwrap_or(0);
+    let is_decided = is_even || places > text.len() || {
+        let point = text.iter().position(|byte| *byte == b'.')?;
+        places != text.len() - point
+    };
+    is_decided.then_some(text)
 }
 
 /// Digits behind the first where `extra_float_digits` asks for rounded numbers instead of the
@@ -77,237 +139,74 @@ fn rounded_places(printer: &Printer, digits: i8) -> Option<usize> {
 
 /// `%.{places+1}g` of a number that is written as `-d.ddde-x`.
 fn rounded(printer: &mut Printer, text: &str, places: usize) -> Result<(), Undecodable> {
-    let decimal = Decimal::parse(text);
     let wide = i32::try_from(places + 1).unwrap_or(F64_WIDE);
-    lay_out(printer, text.starts_with('-'), &decimal, wide)
-}
-
-/// The size of a finite number: `mantissa * 2^exponent`.
-struct Binary {
-    mantissa: u64,
-    exponent: i32,
-    /// The lower neighbour is half as far as the upper one.
-    is_power: bool,
-}
-
-impl Binary {
-    fn of_f32(number: f32) -> Self {
-        Self::of_parts(u64::from(number.to_bits()), 23, 0xFF, 150)
-    }
-
-    fn of_f64(number: f64) -> Self {
-        Self::of_parts(number.to_bits(), 52, 0x7FF, 1075)
-    }
-
-    #[expect(clippy::cast_possible_truncation, reason = "at most eleven bits")]
-    fn of_parts(bits: u64, width: u32, exponent_mask: u64, bias: i32) -> Self {
-        let fraction = bits & ((1 << width) - 1);
-        // At most eleven bits.
-        let exponent = ((bits >> width) & exponent_mask) as i32;
-        match exponent {
-            0 => Binary {
-                mantissa: fraction,
-                exponent: 1 - bias,
-                is_power: false,
-            },
-            _ => Binary {
-                mantissa: fraction | 1 << width,
-                exponent: exponent - bias,
-                is_power: fraction == 0 && exponent > 1,
-            },
-        }
-    }
-
-    /// The decimal that PostgreSQL prints, given Rust's shortest one, a way to get the number to
-    /// some digits behind the point, and whether a decimal reads back as the number.
-    fn choose(
-        &self,
-        shortest: &ShortText,
-        rounded: impl Fn(usize) -> String,
-        reads_back: impl Fn(&str) -> bool,
-    ) -> Decimal {
-        let fits =
-            |decimal: &Decimal| !self.has_midpoint(decimal) && reads_back(&decimal.to_string());
-        let mut chosen = Decimal::parse(shortest.as_str());
-        if self.has_midpoint(&chosen) {
-            // 17 digits always fit.
-            let longer = (0..17).map(|digits| Decimal::parse(&rounded(digits)));
-            chosen = longer
-                .clone()
-                .find(|decimal| fits(decimal))
-                .or(longer.last())
-                .unwrap_or(chosen);
-        }
-        match self.even_of_tie(&chosen) {
-            Some(even) if fits(&even) => even,
-            _ => chosen,
-        }
-    }
-
-    /// Whether the decimal lies exactly halfway to a neighbour.
-    fn has_midpoint(&self, decimal: &Decimal) -> bool {
-        let mantissa = u128::from(self.mantissa);
-        let lower = if self.is_power {
-            decimal.equals(4 * mantissa - 1, self.exponent - 2)
-        } else {
-            decimal.equals((2 * mantissa).saturating_sub(1), self.exponent - 1)
-        };
-        lower || decimal.equals(2 * mantissa + 1, self.exponent - 1)
-    }
-
-    /// When the number is exactly between an odd decimal and the next one: that even one.
-    fn even_of_tie(&self, decimal: &Decimal) -> Option<Decimal> {
-        if decimal.digits.is_multiple_of(2) {
-            return None;
-        }
-        let tie = |digits: u64| {
-            let between = Decimal {
-                digits,
-                exponent: decimal.exponent - 1,
-            };
-            between.equals(u128::from(self.mantissa), self.exponent)
-        };
-        let ten_times = decimal.digits.checked_mul(10)?;
-        let digits = match () {
-            () if tie(ten_times - 5) => decimal.digits - 1,
-            () if tie(ten_times + 5) => decimal.digits + 1,
-            () => return None,
-        };
-        Some(Decimal {
-            digits,
-            exponent: decimal.exponent,
-        })
-    }
-}
-
-/// `digits * 10^exponent`.
-#[derive(Clone, Copy)]
-struct Decimal {
-    digits: u64,
-    exponent: i32,
-}
-
-impl Decimal {
-    /// Reads `d.ddde±x` without its sign, as Rust prints it.
-    fn parse(text: &str) -> Decimal {
-        let (mantissa, exponent) = text
-            .trim_start_matches('-')
-            .split_once('e')
-            .unwrap_or((text, "0"));
-        let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
-        let places = i32::try_from(fraction.len()).unwrap_or(0);
-        let digits = whole.bytes().chain(fraction.bytes());
-        let digits = digits.fold(0u64, |number, digit| {
-            let digit = u64::from(digit.wrapping_sub(b'0'));
-            number.saturating_mul(10).saturating_add(digit)
-        });
-        Decimal {
-            digits,
-            exponent: exponent.parse().unwrap_or(0) - places,
-        }
-    }
-
-    /// Whether this is `mantissa * 2^exponent`, by comparing the powers of two and the rest.
-    fn equals(&self, mantissa: u128, exponent: i32) -> bool {
-        if self.digits == 0 || mantissa == 0 || self.exponent.unsigned_abs() > 27 {
-            return false;
-        }
-        let (zeros, other_zeros) = (self.digits.trailing_zeros(), mantissa.trailing_zeros());
-        let twos = self.exponent + zeros.cast_signed();
-        let (odd, other_odd) = (u128::from(self.digits >> zeros), mantissa >> other_zeros);
-        // 5^27 has 63 bits, and neither side more than 60.
-        let fives = 5_u128.pow(self.exponent.unsigned_abs());
-        let same = if self.exponent >= 0 {
-            odd.checked_mul(fives) == Some(other_odd)
-        } else {
-            other_odd.checked_mul(fives) == Some(odd)
-        };
-        same && twos == exponent + other_zeros.cast_signed()
-    }
-}
-
-impl fmt::Display for Decimal {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}e{}", self.digits, self.exponent)
-    }
-}
-
-/// A number as text, without memory of its own: the shortest forms have at most 24 letters.
-struct ShortText {
-    bytes: [u8; 32],
-    len: usize,
-}
-
-impl ShortText {
-    fn of(text: fmt::Arguments<'_>) -> Self {
-        let mut short = ShortText {
-            bytes: [0; 32],
-            len: 0,
-        };
-        let written = fmt::Write::write_fmt(&mut short, text);
-        assert!(written.is_ok(), "a number has no more letters than these");
-        short
-    }
-
-    fn as_str(&self) -> &str {
-        let text = self.bytes.get(..self.len).unwrap_or_default();
-        str::from_utf8(text).unwrap_or_default()
-    }
-}
-
-impl fmt::Write for ShortText {
-    fn write_str(&mut self, text: &str) -> fmt::Result {
-        let end = self.len + text.len();
-        let place = self.bytes.get_mut(self.len..end).ok_or(fmt::Error)?;
-        place.copy_from_slice(text.as_bytes());
-        self.len = end;
+    printer.appended(|out| {
+        lay_out(text.starts_with('-'), Decimal::parse(text), wide, out);
         Ok(())
-    }
+    })
 }
 
-const ZEROS: &str = "00000000000000000000";
+const ZEROS: &[u8] = b"00000000000000000000";
 
 /// Writes a decimal as PostgreSQL does: plainly from 1e-4 up to below `10^wide`.
-fn lay_out(
-    printer: &mut Printer,
-    is_negative: bool,
-    decimal: &Decimal,
-    wide: i32,
-) -> Result<(), Undecodable> {
-    let all = ShortText::of(format_args!("{}", decimal.digits));
-    let all = all.as_str();
-    let digits = all.trim_end_matches('0');
+fn lay_out(is_negative: bool, decimal: Decimal, wide: i32, out: &mut Vec<u8>) {
+    let all = twenty_four_digits(decimal.digits);
+    let all = all.as_flattened();
+    let first = all.iter().position(|digit| *digit != b'0');
+    let all = all.get(first.unwrap_or(0)..).unwrap_or_default();
+    let last = all.iter().rposition(|digit| *digit != b'0');
+    let digits = all.get(..=last.unwrap_or(0)).unwrap_or_default();
     // The place of the first digit; there are at most twenty.
     let exponent = decimal.exponent + i32::try_from(all.len()).unwrap_or(0) - 1;
-    printer.text(if is_negative { "-" } else { "" })?;
+    if is_negative {
+        out.push(b'-');
+    }
     if exponent < -4 || exponent >= wide {
-        let (first, rest) = digits.split_at_checked(1).unwrap_or((digits, ""));
-        let (point, sign) = (
-            if rest.is_empty() { "" } else { "." },
-            if exponent < 0 { '-' } else { '+' },
-        );
-        return printer.put(format_args!(
-            "{first}{point}{rest}e{sign}{:02}",
-            exponent.unsigned_abs()
-        ));
+        with_exponent(digits, exponent, out);
+    } else {
+        // Between -4 and 14 here.
+        let places = usize::try_from(exponent.unsigned_abs()).unwrap_or(0);
+        match exponent {
+            ..0 => {
+                out.extend_from_slice(b"0.");
+                out.extend_from_slice(ZEROS.get(..places - 1).unwrap_or_default());
+                out.extend_from_slice(digits);
+            }
+            _ => without_exponent(digits, places + 1, out),
+        }
     }
-    // Between -4 and 14 here.
-    let places = usize::try_from(exponent.unsigned_abs()).unwrap_or(0);
-    if exponent < 0 {
-        printer.text("0.")?;
-        printer.text(ZEROS.get(..places - 1).unwrap_or_default())?;
-        return printer.text(digits);
+}
+
+/// The number with zeros in front.
+fn twenty_four_digits(number: u64) -> [[u8; 8]; 3] {
+    const END: u64 = 100_000_000;
+    [number / END / END, number / END % END, number % END]
+        .map(|part| eight_digits(u32::try_from(part).unwrap_or(0)))
+}
+
+fn with_exponent(all: &[u8], exponent: i32, out: &mut Vec<u8>) {
+    let (first, rest) = all.split_at_checked(1).unwrap_or((all, b""));
+    out.extend_from_slice(first);
+    if !rest.is_empty() {
+        out.push(b'.');
+        out.extend_from_slice(rest);
     }
-    match digits.split_at_checked(places + 1) {
-        None | Some((_, "")) => {
-            printer.text(digits)?;
-            let missing = (places + 1).saturating_sub(digits.len());
-            printer.text(ZEROS.get(..missing).unwrap_or_default())
+    out.extend_from_slice(if exponent < 0 { b"e-" } else { b"e+" });
+    digits(exponent.unsigned_abs().into(), 2, out);
+}
+
+/// So many digits stand in front of the point.
+fn without_exponent(digits: &[u8], whole_digits: usize, out: &mut Vec<u8>) {
+    match digits.split_at_checked(whole_digits) {
+        None | Some((_, b"")) => {
+            out.extend_from_slice(digits);
+            let missing = whole_digits.saturating_sub(digits.len());
+            out.extend_from_slice(ZEROS.get(..missing).unwrap_or_default());
         }
         Some((whole, fraction)) => {
-            printer.text(whole)?;
-            printer.text(".")?;
-            printer.text(fraction)
+            out.extend_from_slice(whole);
+            out.push(b'.');
+            out.extend_from_slice(fraction);
         }
     }
 }
