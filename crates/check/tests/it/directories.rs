@@ -83,7 +83,7 @@ fn a_server_does_not_start_without_them() {
     let copy = copy_of(&seed(&server(18), Checksums::On));
     for path in ["pg_twophase", "pg_notify", "pg_replslot", "pg_commit_ts"] {
         std::fs::remove_dir_all(copy.pgdata.join(path)).expect("removed");
-        let refused = copy.start().err().expect("it does not start").to_string();
+        let refused = copy.start().expect_err("it does not start").to_string();
         let document = look(&copy.pgdata);
         let own = |finding: &&pgclinic_model::Finding| finding.place.path == path;
         let finding = document.findings.iter().find(own).expect("a finding");

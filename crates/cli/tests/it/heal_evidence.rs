@@ -1,5 +1,5 @@
-//! `pgclinic heal` with evidence: pages that WAL and a backup prove come back as they were, and what
-//! nothing proves stays as it is.
+//! `pgclinic heal` with evidence: pages that WAL and a backup prove come back as they were, and
+//! what nothing proves stays as it is.
 
 use std::fs;
 use std::os::unix::fs::FileExt;

@@ -25,8 +25,8 @@ pub use check::{
     SinceSummary, Verdict,
 };
 pub use checksums::{
-    CHECKSUMS_SCHEMA, ChecksumsAction, ChecksumsDocument, ChecksumsNode, ChecksumsOutcome, DamagedPage,
-    DamagedPageChoice,
+    CHECKSUMS_SCHEMA, ChecksumsAction, ChecksumsDocument, ChecksumsNode, ChecksumsOutcome,
+    DamagedPage, DamagedPageChoice,
 };
 pub use diff::{
     Copy, CopyPosition, DIFF_SCHEMA, DiffBlock, DiffCoverage, DiffDocument, DiffFile, DiffFork,
@@ -41,7 +41,10 @@ pub use experiment::{
     MetricSummary, NoiseFloor, PlanSummary, PublishedAnswer, PublishedLine, RunSummary, RunWord,
     Side, Slope,
 };
-pub use heal::{AppliedHeal, Cure, CureOutcome, CureRequest, DanglingEntries, FieldChange, HEAL_SCHEMA, HealBasis, HealDocument, HealEvidence, HealOutcome, HealRow, NotHealed, PageChange, SavedRows};
+pub use heal::{
+    AppliedHeal, Cure, CureOutcome, CureRequest, DanglingEntries, FieldChange, HEAL_SCHEMA,
+    HealBasis, HealDocument, HealEvidence, HealOutcome, HealRow, NotHealed, PageChange, SavedRows,
+};
 pub use inspect::{Field, HexRange, InspectDocument, ItemAnatomy, PageAnatomy, ValueAnatomy};
 pub use loss::{LossCell, LossDocument};
 pub use measure::{

@@ -9,8 +9,8 @@ use pgclinic_model::plan::Safety;
 use super::inspect::values;
 use super::{
     Block, Fold, Look, ParagraphStyle, Row, Table, Tone, Verdict, View, Words, and_more, card,
-    columns, finding, fold, in_terminal, list, not_done, number, on_page, plan, section, target_facts, text,
-    words,
+    columns, finding, fold, in_terminal, list, not_done, number, on_page, plan, section,
+    target_facts, text, words,
 };
 use crate::words as say;
 use crate::words::{count_of, plural};
@@ -62,7 +62,10 @@ fn level(document: &HealDocument) -> Option<String> {
     let pages = plural(exact.saturating_add(lossy), "page");
     match (exact, lossy) {
         (0, 0) => None,
-        (exact, 0) => Some(format!("exact cures suffice for all of {pages} ({})", say::count(exact))),
+        (exact, 0) => Some(format!(
+            "exact cures suffice for all of {pages} ({})",
+            say::count(exact)
+        )),
         (exact, lossy) => Some(format!(
             "exact cures suffice for {} of {pages}; {} would need a lossy one",
             say::count(exact),
@@ -79,7 +82,11 @@ fn pages_of(own: &NotHealed) -> u64 {
 fn not_healed(all: &[NotHealed]) -> Vec<Block> {
     let one = |own: &NotHealed| {
         let name = own.relation.as_deref().unwrap_or(&own.path);
-        let about = format!("{}, blocks {}", own.path, say::block_ranges(&own.blocks, 20));
+        let about = format!(
+            "{}, blocks {}",
+            own.path,
+            say::block_ranges(&own.blocks, 20)
+        );
         let mut blocks = list(own.why.iter().map(words));
         blocks.extend(own.commands.iter().cloned().map(Block::Command));
         section(name).about(about).of(blocks)

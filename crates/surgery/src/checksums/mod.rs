@@ -225,8 +225,9 @@ impl ClosedCluster {
         directory.write(&journal)
     }
 
-    /// Takes a change back, wherever it ended: the control file first, then the checksums that pages
-    /// carried before. Nothing is written before every page was found to carry one of the two.
+    /// Takes a change back, wherever it ended: the control file first, then the checksums that
+    /// pages carried before. Nothing is written before every page was found to carry one of the
+    /// two.
     ///
     /// # Errors
     /// When the cluster is not the journal's, or a server was started on it since.

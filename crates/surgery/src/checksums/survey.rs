@@ -210,7 +210,9 @@ pub fn described(document: &CheckDocument) -> Vec<DamagedPage> {
 
 /// Findings of damage that belong to no page: missing files, status files, the control file.
 pub fn damage_elsewhere(document: &CheckDocument) -> u64 {
-    damage(document).filter(|own| own.place.block.is_none()).count() as u64
+    damage(document)
+        .filter(|own| own.place.block.is_none())
+        .count() as u64
 }
 
 fn damage(document: &CheckDocument) -> impl Iterator<Item = &Finding> {
@@ -226,7 +228,13 @@ mod tests {
     fn a_page_is_known_by_any_segment_of_its_fork() {
         let page = PageOfFork::new("base/5/16384", 140_000);
         assert_eq!(PageOfFork::new("base/5/16384.1", 140_000), page);
-        assert_eq!(PageOfFork::new("base/5/16384_vm", 0).path, "base/5/16384_vm");
-        assert_eq!(PageOfFork::new("base/5/16384_vm.2", 0).path, "base/5/16384_vm");
+        assert_eq!(
+            PageOfFork::new("base/5/16384_vm", 0).path,
+            "base/5/16384_vm"
+        );
+        assert_eq!(
+            PageOfFork::new("base/5/16384_vm.2", 0).path,
+            "base/5/16384_vm"
+        );
     }
 }

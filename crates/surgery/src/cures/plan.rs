@@ -47,8 +47,8 @@ pub struct HealPlan {
     pub patch: Patch,
 }
 
-/// Plans what is asked for, in its order; nothing is written. Pages come back only where `proven` has
-/// them.
+/// Plans what is asked for, in its order; nothing is written. Pages come back only where `proven`
+/// has them.
 ///
 /// # Errors
 /// When the control file cannot be trusted, or one of the requests cannot be done: then with the

@@ -73,8 +73,8 @@ pub(super) struct Arguments {
     /// Say whether pg_upgrade to this cluster would refuse
     ///
     /// The data directory that initdb made for the new cluster, or the number of its major version,
-    /// such as 18, where it is not there yet. Both ways out are shown, with the time that each takes
-    /// on this disk.
+    /// such as 18, where it is not there yet. Both ways out are shown, with the time that each
+    /// takes on this disk.
     #[arg(long, value_name = "NEW", group = "action")]
     for_upgrade: Option<PathBuf>,
     /// Compare with the nodes of --standby; write nothing

@@ -66,7 +66,7 @@ impl EvidenceArgs {
             full.collect()
         };
         if self.backup.len() > 1 && !self.incremental.is_empty() {
-            let why = "--incremental is for one --backup: nothing tells on which of them it builds";
+            let why = "--incremental is for one --backup: it is unknown on which of them it builds";
             return Err(Failure::new(why));
         }
         Ok(HealEvidence {
@@ -320,8 +320,8 @@ fn other_way(relation: &RelationSummary) -> NotHealed {
             format!("VACUUM {name};"),
         ),
         _ => (
-            "nothing tells what kind of relation this is",
-            "pgclinic check --level full tells more".into(),
+            "the kind of this relation is unknown",
+            "pgclinic check --level full shows more".into(),
         ),
     };
     let in_database = relation.database.as_ref();

@@ -1,5 +1,5 @@
-//! One block, or many, given back from evidence: the newest image that WAL has of it, or its page in
-//! a backup or another copy, and every later record of it.
+//! One block, or many, given back from evidence: the newest image that WAL has of it, or its page
+//! in a backup or another copy, and every later record of it.
 //!
 //! ```text
 //! copies of the cluster ─► a page as of some redo point ─┐
@@ -133,8 +133,8 @@ impl RecoveredBlocks {
     }
 }
 
-/// Recovers blocks of a cluster on which no server runs, in one pass over the WAL. Pages are kept in
-/// `space`, on disk where that is full.
+/// Recovers blocks of a cluster on which no server runs, in one pass over the WAL. Pages are kept
+/// in `space`, on disk where that is full.
 pub fn recover_blocks(
     cluster: &Cluster,
     wanted: &[BlockAddress],

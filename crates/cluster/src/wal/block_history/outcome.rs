@@ -239,7 +239,7 @@ impl fmt::Display for NotProven {
             NotProven::ServerRuns => f.write_str("a server runs on the files"),
             NotProven::FilesMissing => f.write_str("a part of the cluster's files is missing"),
             NotProven::ControlFile => f.write_str(
-                "the control file cannot be trusted: it tells whose WAL is needed, and up to where",
+                "the control file cannot be trusted: it has whose WAL is needed, and up to where",
             ),
             NotProven::OwnWal => f.write_str(
                 "the cluster needs recovery, and where its WAL ends is not known: pg_wal is not complete",

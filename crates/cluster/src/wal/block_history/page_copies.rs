@@ -67,7 +67,7 @@ impl<'a> PageCopy<'a> {
         }
         let recovery = other
             .recovery()
-            .ok_or("nothing tells where its recovery begins")?;
+            .ok_or("it is unknown where its recovery begins")?;
         let redo = match recovery.start.kind {
             StartKind::Settled => control.checkpoint_lsn,
             StartKind::Crash | StartKind::Backup | StartKind::Archive => recovery.start.redo,
@@ -148,7 +148,7 @@ impl<'a> PageCopy<'a> {
         }
         let is_whole = self.cannot_be_torn();
         if self.cluster.is_running() && !self.has_checksums() {
-            return Err("a server runs on it, and without data checksums nothing tells whether the page was read whole".into());
+            return Err("a server runs on it, and without data checksums it is unknown whether the page was read whole".into());
         }
         Ok(BasePage {
             copy,

@@ -63,7 +63,6 @@ impl Pace {
 
     fn how_it_is_known(&self) -> String {
         let mebibytes = self.sample_bytes >> 20;
-        #[expect(clippy::cast_precision_loss, reason = "a rate for people")]
         let rate = self.bytes_per_second / f64::from(1 << 20);
         format!(
             "by {mebibytes} MiB that were read here at {rate:.0} MiB/s; what the operating system held in memory was read faster than a disk gives it"
