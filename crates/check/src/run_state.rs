@@ -104,6 +104,9 @@ pub(crate) struct SavedBooks {
     /// Beside a server: tables whose indexes know pages that the files do not have.
     #[serde(default)]
     pub(crate) suspicious: SuspiciousTables,
+    /// Beside a server: tables with an index or a sequence whose pages do not hang together.
+    #[serde(default)]
+    pub(crate) disconnected: BTreeSet<(Oid, Owner)>,
     /// Beside a server: what checks of files found once.
     #[serde(default)]
     pub(crate) held: Vec<SavedFinding>,

@@ -2,7 +2,7 @@
 
 use pgclinic_format::index_page::AccessMethod;
 use pgclinic_format::wal::FileNumber;
-use pgclinic_format::{ColumnLayout, Fork, Layout};
+use pgclinic_format::{BlockNo, ColumnLayout, Fork, Layout};
 use pgclinic_model::document::FileKind;
 use pgclinic_source::Source;
 
@@ -13,6 +13,7 @@ use crate::comparison::Comparison;
 use crate::files::ForkFiles;
 use crate::places::kind_of;
 use crate::relation::{Persistence, Relation};
+use crate::wal::{Replay, ReplayEffect};
 
 /// One database: its catalogs and the forks in all its folders. Database 0 is `global`.
 pub struct DatabaseContext<'a> {
@@ -104,6 +105,36 @@ impl<'a> ForkContext<'a> {
     /// forbid it.
     pub fn may_compare(&self, what: Comparison) -> bool {
         self.cluster.is_none_or(|cluster| cluster.may_compare(what))
+    }
+
+    /// No record since the last checkpoint leads to the main fork of this permanent relation: it
+    /// is as that checkpoint left it, also where recovery is due or a server runs.
+    pub fn rests(&self) -> bool {
+        let is_left_alone = |replay: &Replay| !replay.touches(self.file_number());
+        self.fork() == Fork::Main && self.is_known_to_wal(is_left_alone)
+    }
+
+    /// The same of one block: its content, though not the length of the fork.
+    pub fn block_rests(&self, block: BlockNo) -> bool {
+        let file = self.file_number();
+        self.is_known_to_wal(|replay| {
+            !replay.creates(file) && replay.fate(file, self.fork(), block) == ReplayEffect::Kept
+        })
+    }
+
+    /// All WAL since the last checkpoint is there, and says so.
+    fn is_known_to_wal(&self, says: impl Fn(&Replay) -> bool) -> bool {
+        let persistence = self.relation.map(|relation| relation.persistence);
+        let says_so = |cluster: &Cluster| {
+            cluster.may_compare(Comparison::PagesThatWalLeftAlone)
+                && cluster.replay().is_some_and(says)
+        };
+        persistence == Some(Persistence::Permanent) && self.cluster.is_some_and(says_so)
+    }
+
+    /// The pages of the fork can contradict each other and its length.
+    pub fn may_compare_pages(&self) -> bool {
+        self.may_compare(Comparison::PagesOfFork) || self.rests()
     }
 
     /// A server is at work on the cluster, and known to be.

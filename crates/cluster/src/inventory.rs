@@ -9,7 +9,7 @@ use pgclinic_source::Presence;
 
 use crate::cluster::Cluster;
 use crate::comparison::Comparison;
-use crate::context::DatabaseContext;
+use crate::context::{DatabaseContext, ForkContext};
 use crate::files::{DatabaseDirectory, ForkFiles};
 use crate::places::fork_place;
 use crate::relation::{Persistence, Relation};
@@ -85,6 +85,23 @@ impl<'a> Inventory<'a> {
         let remade = is_remade(cx.cluster, cx.catalog.database);
         (cx.cluster.may_compare(Comparison::FilesWithCatalogs) && catalogs_are_sure(cx) && !remade)
             .then(|| Inventory::new(cx))
+    }
+
+    /// The same, and where recovery is due or a server runs those forks alone to which no record
+    /// since the last checkpoint leads.
+    pub fn comparable_at_rest(cx: &'a DatabaseContext<'a>) -> Option<Self> {
+        let at_rest = || {
+            let is_known = cx.cluster.may_compare(Comparison::PagesThatWalLeftAlone);
+            let forks = Inventory::new(cx).forks;
+            (is_known && catalogs_are_sure(cx)).then(|| Inventory {
+                cx,
+                forks: forks
+                    .into_iter()
+                    .filter(|(_, files)| ForkContext::new(cx, files).rests())
+                    .collect(),
+            })
+        };
+        Inventory::comparable(cx).or_else(at_rest)
     }
 
     /// Every relation that has files of its own for as long as it lives.

@@ -2,7 +2,6 @@
 //!
 //! Truth: `src/include/access/brin_page.h`, `src/backend/access/common/reloptions.c`.
 
-use pgclinic_cluster::Comparison;
 use pgclinic_format::Page;
 use pgclinic_format::brin::{Meta, PAGE_META, PAGES_PER_RANGE_MAX, page_type};
 use pgclinic_format::index_page::AccessMethod;
@@ -41,7 +40,7 @@ impl PageCheck for BrinMetaPage {
             let at = Meta::PAGES_PER_RANGE_AT;
             out.add(Draft::new(&BRIN_META_PAGE, message).bytes(at, at + 4));
         }
-        let settled = cx.fork.may_compare(Comparison::PagesOfFork);
+        let settled = cx.fork.may_compare_pages();
         if settled && u64::from(meta.last_revmap_page) >= cx.fork.blocks {
             let message = format!(
                 "lastRevmapPage {} is past the end of an index of {} blocks",

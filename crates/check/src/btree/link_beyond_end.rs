@@ -2,7 +2,6 @@
 //!
 //! Truth: `src/include/access/nbtree.h`, `src/backend/access/nbtree/README`.
 
-use pgclinic_cluster::Comparison;
 use pgclinic_format::btree::{BTP_DELETED, BTP_HALF_DEAD, BTP_LEAF, BTP_META};
 use pgclinic_format::index_page::{AccessMethod, btree_flags, btree_links, btree_roots};
 use pgclinic_format::{BlockNo, Page};
@@ -29,7 +28,7 @@ impl PageCheck for BtreeLinkBeyondEnd {
     }
 
     fn check(&self, page: Page<'_>, cx: &PageCx<'_>, out: &mut Findings) {
-        let may_disagree = !cx.fork.may_compare(Comparison::PagesOfFork);
+        let may_disagree = !cx.fork.may_compare_pages();
         if cx.fork.method != Some(AccessMethod::Btree) || page.is_new() || may_disagree {
             return;
         }

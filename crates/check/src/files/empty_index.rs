@@ -26,7 +26,7 @@ impl DatabaseCheck for EmptyIndex {
     }
 
     fn check(&self, database: &DatabaseContext<'_>, out: &mut Findings) {
-        let Some(inventory) = Inventory::comparable(database) else {
+        let Some(inventory) = Inventory::comparable_at_rest(database) else {
             return;
         };
         let build = database.cluster.build;

@@ -2,7 +2,6 @@
 //!
 //! Truth: `src/include/access/ginblock.h`.
 
-use pgclinic_cluster::Comparison;
 use pgclinic_format::gin::{DATA_AT, Meta, PageKind, Posting, PostingItem, posting_items};
 use pgclinic_format::types::INVALID_BLOCK;
 use pgclinic_format::{BlockNo, Page};
@@ -32,7 +31,7 @@ impl PageCheck for GinLinkBeyondEnd {
         let Some((opaque, kind)) = gin_page(page, cx) else {
             return;
         };
-        if kind == PageKind::Deleted || !cx.fork.may_compare(Comparison::PagesOfFork) {
+        if kind == PageKind::Deleted || !cx.fork.may_compare_pages() {
             return;
         }
         let special = usize::from(page.pd_special());

@@ -2,7 +2,6 @@
 //!
 //! Truth: `src/backend/access/gist/README`; VACUUM never shortens a GiST index.
 
-use pgclinic_cluster::Comparison;
 use pgclinic_format::gist::{F_FOLLOW_RIGHT, GistPage};
 use pgclinic_format::types::INVALID_BLOCK;
 use pgclinic_format::{BlockNo, Page};
@@ -28,7 +27,7 @@ impl PageCheck for GistLinkBeyondEnd {
     }
 
     fn check(&self, page: Page<'_>, cx: &PageCx<'_>, out: &mut Findings) {
-        let may_disagree = !cx.fork.may_compare(Comparison::PagesOfFork);
+        let may_disagree = !cx.fork.may_compare_pages();
         let Some(gist) = GistPage::parse(page).filter(|_| !page.is_new() && !may_disagree) else {
             return;
         };

@@ -37,7 +37,8 @@ impl PageCheck for FirstPageZeroed {
             return;
         };
         // What replay or the server's memory still writes may be this page.
-        let is_settled = cx.fork.may_compare(Comparison::PagesOfFork) && !cx.fork.is_running();
+        let is_stopped = cx.fork.may_compare(Comparison::PagesOfFork) && !cx.fork.is_running();
+        let is_settled = is_stopped || cx.fork.block_rests(0);
         let has_pages = matches!(cx.fork.fork(), Fork::Main | Fork::Init);
         if !is_settled || !has_pages || !must_begin_with_a_page(relation) {
             return;

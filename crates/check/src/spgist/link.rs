@@ -2,7 +2,6 @@
 //!
 //! Truth: `src/backend/access/spgist/README`; VACUUM never shortens an SP-GiST index.
 
-use pgclinic_cluster::Comparison;
 use pgclinic_format::Page;
 use pgclinic_format::spgist::{NULL_ROOT, SpgistPage, State};
 use pgclinic_format::types::{INVALID_BLOCK, Tid};
@@ -32,7 +31,7 @@ impl PageCheck for SpgistLink {
     }
 
     fn check(&self, page: Page<'_>, cx: &PageCx<'_>, out: &mut Findings) {
-        let may_disagree = !cx.fork.may_compare(Comparison::PagesOfFork);
+        let may_disagree = !cx.fork.may_compare_pages();
         let Some(spgist) = SpgistPage::parse(page).filter(|_| !page.is_new() && !may_disagree)
         else {
             return;

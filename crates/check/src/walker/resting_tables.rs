@@ -250,6 +250,23 @@ impl RestingTables {
     }
 }
 
+/// The forks, by place, of tables that recovery leaves alone with all that belongs to them: after a
+/// crash they are compared as in a stopped cluster.
+pub(super) fn kept_by_recovery(jobs: &[ForkCx<'_>], catalog: &Catalog) -> BTreeSet<usize> {
+    let cluster = jobs.first().and_then(|job| job.cluster);
+    let crashed = cluster.filter(|cluster| {
+        cluster.needs_recovery() && cluster.may_compare(Comparison::ForksThatRecoveryKeeps)
+    });
+    let Some(replay) = crashed.and_then(Cluster::replay) else {
+        return BTreeSet::new();
+    };
+    let changed = changed_families(jobs, catalog, replay);
+    let owners = jobs.iter().map(|job| owner(job, catalog)).enumerate();
+    let kept =
+        owners.filter(|(_, owner)| matches!(owner, Owner::Table(_)) && !changed.contains(owner));
+    kept.map(|(place, _)| place).collect()
+}
+
 /// Those with a file that WAL leads to, or whose pages do not reach the disk by checkpoints.
 fn changed_families(jobs: &[ForkCx<'_>], catalog: &Catalog, replay: &Replay) -> BTreeSet<Owner> {
     let changed = jobs.iter().filter(|job| {

@@ -3,13 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use pgclinic_cluster::{Cluster, ReadGap};
-use pgclinic_format::StatusLog;
+use pgclinic_format::{Oid, StatusLog};
 use pgclinic_model::document::{Coverage, Finding, Level, NotChecked, RelationSummary};
 use pgclinic_source::SourceErrorKind;
 
 use crate::check::ForkCx;
 use crate::findings::Findings;
-use crate::run_state::{OpenGap, SuspiciousTables};
+use crate::run_state::{OpenGap, Owner, SuspiciousTables};
 use crate::walker::suspects::Suspects;
 
 /// Ranges of damaged blocks kept for one fork; beyond them, near ones are joined.
@@ -141,6 +141,8 @@ pub(crate) struct RunLedger {
     pub(crate) suspects: Suspects,
     /// Beside a server: tables whose indexes know pages that the files do not have.
     pub(crate) suspicious: SuspiciousTables,
+    /// The same with an index or a sequence whose pages do not hang together.
+    pub(crate) disconnected: BTreeSet<(Oid, Owner)>,
     /// Of the same: what checks of files found, by id, which counts when it is found again.
     pub(crate) held: BTreeMap<String, Finding>,
     /// Relation files of which some bytes were not read, or whose pages were read without what the
@@ -177,6 +179,7 @@ impl RunLedger {
             looked_at: BTreeMap::new(),
             suspects: Suspects::default(),
             suspicious: SuspiciousTables::default(),
+            disconnected: BTreeSet::new(),
             held: BTreeMap::new(),
             unread: BTreeSet::new(),
             open: Vec::new(),

@@ -34,9 +34,11 @@ use pgclinic_spill::Part;
 
 use crate::check::ForkCx;
 use crate::run_state::Spot;
+use crate::walker::database_relations::DatabaseRelations;
 use crate::walker::job::jobs_of;
 use crate::walker::recheck::{NewerView, Recheck, print_of, tell_unseen};
 use crate::walker::recovered::Clusters;
+use crate::walker::relations::disconnected;
 use crate::walker::resting_tables::RestingLook;
 use crate::walker::run_ledger::RunLedger;
 use crate::walker::{
@@ -297,7 +299,7 @@ impl Run<'_> {
             self.course.round_is_done(catalog, &[], &self.books);
         }
         for jobs in self.course.rounds_of_files(catalog, jobs) {
-            self.files(view, &jobs);
+            self.files(view, catalog, &jobs);
         }
         self.mark(view, &forks);
         if !self.progress.is_interrupted() {
@@ -311,18 +313,18 @@ impl Run<'_> {
     }
 
     /// Some relation files, of which nothing has to be done again.
-    fn files(&mut self, view: &Cluster, jobs: &[ForkCx<'_>]) {
+    fn files(&mut self, view: &Cluster, catalog: &Catalog, jobs: &[ForkCx<'_>]) {
         let main = jobs.iter().filter(|job| job.fork() == Fork::Main);
         let fresh = main.filter(|job| self.is_new(job.files)).count();
         self.books.coverage.relations += fresh as u64;
-        self.pages(view, jobs);
+        self.pages(view, catalog, jobs);
         if !self.progress.is_interrupted() {
             self.mark(view, jobs.iter().map(|job| job.files));
             self.course.keep(&self.books);
         }
     }
 
-    fn pages(&mut self, view: &Cluster, jobs: &[ForkCx<'_>]) {
+    fn pages(&mut self, view: &Cluster, catalog: &Catalog, jobs: &[ForkCx<'_>]) {
         let options = self.options;
         let budget = options.memory.part(Part::LeafSummaries);
         let before = self.books.coverage.bytes_seen;
@@ -336,7 +338,15 @@ impl Run<'_> {
             &mut self.books,
         );
         if options.since.is_none() && options.selection.blocks.is_none() {
-            self.books.suspicious.add(jobs, records);
+            let relations = DatabaseRelations::new(jobs, records);
+            self.books.suspicious.add(jobs, &relations);
+            // At the deepest level all are compared.
+            if options.level == Level::Structure && !self.progress.is_interrupted() {
+                let found = disconnected((&relations, catalog), options, self.progress);
+                let database = catalog.database;
+                let found = found.into_iter().map(|owner| (database, owner));
+                self.books.disconnected.extend(found);
+            }
         }
         self.books.settle_damage(jobs);
         self.books.main_bytes += self.books.coverage.bytes_seen - before;
@@ -408,10 +418,13 @@ impl Run<'_> {
         looks.map(drop)
     }
 
-    /// Compares tables that rest as those of a stopped cluster.
+    /// Compares tables that rest as those of a stopped cluster: below the deepest level those whose
+    /// indexes or sequences seemed wrong.
     fn comparisons(&mut self) {
         let is_whole = self.options.since.is_none() && self.options.selection.blocks.is_none();
-        if self.options.level < Level::Full || !is_whole || self.progress.is_interrupted() {
+        let is_deep = self.options.level >= Level::Full;
+        let is_asked = is_deep || !self.books.disconnected.is_empty();
+        if !is_asked || !is_whole || self.progress.is_interrupted() {
             return;
         }
         self.server.checkpoint();
@@ -434,7 +447,7 @@ impl Run<'_> {
         let mut look = RestingLook {
             options: self.options,
             progress: self.progress,
-            only: None,
+            only: (self.options.level < Level::Full).then(|| self.books.disconnected.clone()),
         };
         let view = newer(self.cluster, self.server, self.options)?;
         let mut first = look.at(&view);

@@ -35,7 +35,6 @@ use crate::relation_check::{Believes, RelationCheck, RelationCx};
 use crate::run_state::{SuspiciousTables, Table};
 use crate::walker::database_relations::DatabaseRelations;
 use crate::walker::job::fork_cx;
-use crate::walker::pass_records::PassRecords;
 use crate::walker::run_ledger::RunLedger;
 use crate::walker::{CheckOptions, catalogs, forks_of, pass, system_identifier};
 
@@ -88,13 +87,12 @@ impl SuspiciousTables {
     }
 
     /// Adds those of a pass whose pages are still not there.
-    pub(super) fn add(&mut self, jobs: &[ForkCx<'_>], records: PassRecords) {
-        let relations = DatabaseRelations::new(jobs, records);
+    pub(super) fn add(&mut self, jobs: &[ForkCx<'_>], relations: &DatabaseRelations<'_>) {
         for (job, oid) in lasting_tables(jobs) {
             let mut indexes = relations.indexes_of(oid);
-            let lacks = |named: &NamedBlocks| lacks_named_blocks(job, &relations, named);
+            let lacks = |named: &NamedBlocks| lacks_named_blocks(job, relations, named);
             let mut lacks = |index| relations.named_by(index).is_some_and(lacks);
-            if indexes.any(&mut lacks) || lacks_marked_blocks(job, &relations) {
+            if indexes.any(&mut lacks) || lacks_marked_blocks(job, relations) {
                 self.0.insert((job.files.home.database, oid));
             }
         }

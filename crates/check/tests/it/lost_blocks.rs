@@ -370,3 +370,67 @@ fn rows_of_many_pages_accuse_the_commit_log_and_one_page_itself() {
         document.relations
     );
 }
+
+/// Changes one table; the others, with their indexes and sequences, are as the checkpoint left
+/// them.
+const ELSEWHERE: &str =
+    "INSERT INTO public.t_btree SELECT i, repeat('y', 200) FROM generate_series(2001, 4000) AS i";
+
+/// Rule and relation of each damage.
+fn damage(clinic: &Clinic, level: Level) -> Vec<(String, String)> {
+    let findings = clinic.check(level).findings.into_iter();
+    let loud = findings.filter(|finding| finding.severity != Severity::Note);
+    loud.map(|own| (own.rule, own.place.relation.unwrap_or_default()))
+        .collect()
+}
+
+#[test]
+fn indexes_and_sequences_that_recovery_leaves_alone_are_as_in_a_stopped_cluster() {
+    let mut clinic = Clinic::with(TABLES);
+    execute(clinic.server(), "CREATE SEQUENCE public.counter");
+    execute(clinic.server(), "CHECKPOINT");
+    let names = ["t_hash_id", "t_gist_at", "t_brin_id", "counter"];
+    let paths = names.map(|name| clinic.path(&format!("public.{name}")));
+    let emptied = clinic.path("public.t_gin_parts");
+    let changed = clinic.path("public.t_btree_id");
+    execute(clinic.server(), ELSEWHERE);
+    clinic.server.take().expect("it runs").kill();
+    assert_eq!(damage(&clinic, Level::Full), [], "a crash is no damage");
+    paths.iter().for_each(|path| zero(path, 0));
+    truncate(&emptied, 0);
+    // The last leaf is written again by recovery.
+    zero(&changed, 4);
+    let found = damage(&clinic, Level::Structure);
+    let is_found = |name: &str| found.iter().any(|own| own.1 == name);
+    assert!(names.iter().all(|name| is_found(name)), "{found:?}");
+    assert!(is_found("t_gin_parts"), "{found:?}");
+}
+
+/// Rows against index entries, as of a stopped cluster.
+#[test]
+fn a_table_that_recovery_leaves_alone_is_compared_with_its_index() {
+    let mut clinic = Clinic::with(TABLES);
+    execute(
+        clinic.server(),
+        "CREATE INDEX t_long_id ON public.t_long (id)",
+    );
+    execute(clinic.server(), "CHECKPOINT");
+    let resting = clinic.path("public.t_long");
+    let changed = clinic.path("public.t_btree");
+    execute(clinic.server(), ELSEWHERE);
+    clinic.server.take().expect("it runs").kill();
+    assert_eq!(damage(&clinic, Level::Full), [], "a crash is no damage");
+    for path in [resting, changed] {
+        // The first line pointer: its row is gone, and its index entry stays.
+        let file = File::options().write(true).open(path).expect("its file");
+        file.write_all_at(&[0; 4], 24)
+            .expect("a line pointer zeroed");
+    }
+    let found = damage(&clinic, Level::Full);
+    let of = |rule: &str, name: &str| found.contains(&(rule.into(), name.into()));
+    assert!(of("index-entry-without-row", "t_long_id"), "{found:?}");
+    assert!(
+        !found.iter().any(|own| own.1.starts_with("t_btree_")),
+        "{found:?}"
+    );
+}

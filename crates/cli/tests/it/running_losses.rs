@@ -4,9 +4,9 @@
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
-use pgclinic_model::{CheckDocument, Verdict};
+use pgclinic_model::{CheckDocument, Severity, Verdict};
 use pgclinic_servers::{Checksums, Server, Session, StartOptions};
-use pgclinic_testkit::{busy, started};
+use pgclinic_testkit::{busy, catch_up, copy_of, seed, standby, started};
 
 use crate::common::{pgclinic, text, told};
 
@@ -304,4 +304,135 @@ fn rows_that_wait_in_memory_are_not_compared() {
     let settled = checked(&copy.pgdata, &more);
     assert_eq!(rules(&settled), [], "{}", told(&settled));
     assert_eq!(settled.verdict, Verdict::Healthy, "{}", told(&settled));
+}
+
+/// The file of an unlogged table is made with it, though no checkpoint writes its pages; on a
+/// standby there never is one.
+#[test]
+fn the_missing_file_of_an_unlogged_table_is_damage_but_on_a_standby() {
+    let options = busy()
+        .with("wal_level", "replica")
+        .with("max_wal_senders", "4");
+    let (copy, server) = started(15, Checksums::Off, &options);
+    let mut session = server.connect("clinic").expect("a session");
+    let make = "CREATE UNLOGGED TABLE public.fleeting AS SELECT generate_series(1, 3000) AS id";
+    session.execute(make).expect("a table");
+    let follower = copy_of(&seed(&pgclinic_testkit::server(15), Checksums::Off));
+    let standby = standby(&follower, &server, busy());
+    catch_up(&mut session, &standby);
+    for level in ["structure", "full"] {
+        let document = checked(standby.pgdata(), &["--level", level]);
+        assert_eq!(rules(&document), [], "{}", told(&document));
+        let document = checked(&copy.pgdata, &["--level", level]);
+        assert_eq!(rules(&document), [], "{}", told(&document));
+    }
+    let sql = "SELECT pg_relation_filepath('public.fleeting')";
+    let path = session.query_value(sql).expect("a path").expect("a file");
+    std::fs::remove_file(copy.pgdata.join(path)).expect("removed");
+    for level in ["structure", "full"] {
+        let document = checked(&copy.pgdata, &["--level", level]);
+        let expected = [("missing-file", "fleeting", None)];
+        assert_eq!(rules(&document), expected, "{}", told(&document));
+        assert_eq!(document.verdict, Verdict::Damaged);
+    }
+}
+
+/// Indexes of all kinds over rows enough for some pages each.
+const INDEXED: &str = "\
+CREATE TABLE public.indexed AS SELECT i AS id, point(i, i) AS at, ARRAY[i % 7, i] AS parts FROM generate_series(1, 20000) AS i;
+CREATE INDEX i_btree ON public.indexed (id);
+CREATE INDEX i_hash ON public.indexed USING hash (id);
+CREATE INDEX i_gist ON public.indexed USING gist (at);
+CREATE INDEX i_spgist ON public.indexed USING spgist (at);
+CREATE INDEX i_gin ON public.indexed USING gin (parts);
+CREATE INDEX i_brin ON public.indexed USING brin (id) WITH (pages_per_range = 1);
+CREATE SEQUENCE public.counter";
+
+/// The relations in which a look at their structure finds damage.
+fn found_at_structure(pgdata: &Path) -> Vec<String> {
+    let document = checked(pgdata, &["--level", "structure"]);
+    let damage = document.findings.iter();
+    let damage = damage.filter(|finding| finding.severity == Severity::Damage);
+    let mut names: Vec<String> = damage
+        .map(|own| own.place.relation.clone().unwrap_or_default())
+        .collect();
+    names.sort();
+    names.dedup();
+    names
+}
+
+/// Pages of indexes and sequences that no record since the last checkpoint touches are in their
+/// files as the server knows them.
+#[test]
+fn pages_that_indexes_and_sequences_lost_are_found_at_structure() {
+    let (copy, server) = started(15, Checksums::Off, &roomy());
+    let mut session = server.connect("clinic").expect("a session");
+    for statement in INDEXED.split(';') {
+        session.execute(statement).expect(statement);
+    }
+    session.execute("CHECKPOINT").expect("a checkpoint");
+    assert_eq!(found_at_structure(&copy.pgdata), [""; 0]);
+    let hurt = [
+        ("i_btree", 4),
+        ("i_hash", 3),
+        ("i_gist", 2),
+        ("i_spgist", 1),
+        ("i_gin", 3),
+        ("i_brin", 1),
+        ("counter", 0),
+    ];
+    for (relation, block) in hurt {
+        zero(&file_of(&mut session, &copy.pgdata, relation), block);
+    }
+    let found = found_at_structure(&copy.pgdata);
+    for (relation, _) in hurt {
+        let is_found = found.iter().any(|own| own == relation);
+        assert!(is_found, "{relation}: {found:?}");
+    }
+}
+
+#[test]
+fn indexes_that_are_too_short_are_found_at_structure() {
+    let (copy, server) = started(15, Checksums::Off, &roomy());
+    let mut session = server.connect("clinic").expect("a session");
+    for statement in INDEXED.split(';') {
+        session.execute(statement).expect(statement);
+    }
+    session.execute("CHECKPOINT").expect("a checkpoint");
+    let hurt = [
+        ("i_btree", 5),
+        ("i_spgist", 10),
+        ("i_gist", 5),
+        ("i_gin", 0),
+        ("i_hash", 0),
+        ("counter", 0),
+    ];
+    for (relation, blocks) in hurt {
+        let file = file_of(&mut session, &copy.pgdata, relation);
+        file.set_len(blocks * PAGE).expect("truncated");
+    }
+    let found = found_at_structure(&copy.pgdata);
+    for (relation, _) in hurt {
+        let is_found = found.iter().any(|own| own == relation);
+        assert!(is_found, "{relation}: {found:?}");
+    }
+}
+
+/// New pages of an index may be zero until they are written.
+#[test]
+fn new_pages_of_indexes_wait_in_memory() {
+    let (copy, server) = started(17, Checksums::On, &roomy());
+    let mut session = server.connect("clinic").expect("a session");
+    for statement in INDEXED.split(';') {
+        session.execute(statement).expect(statement);
+    }
+    session.execute("CHECKPOINT").expect("a checkpoint");
+    let more = "INSERT INTO public.indexed SELECT i, point(i, i), ARRAY[i % 7, i] FROM generate_series(20001, 40000) AS i";
+    session.execute(more).expect("more rows");
+    session
+        .execute("SELECT nextval('public.counter')")
+        .expect("a number");
+    let document = checked(&copy.pgdata, &["--level", "structure"]);
+    assert_eq!(rules(&document), [], "{}", told(&document));
+    assert_eq!(document.verdict, Verdict::Healthy, "{}", told(&document));
 }
