@@ -153,6 +153,19 @@ impl Cluster {
         self.backup.is_labelled
     }
 
+    /// A server in recovery removed the main forks of unlogged relations when it began, and copies
+    /// their init forks over them when it ends: a standby never has any.
+    pub fn removes_unlogged(&self) -> bool {
+        use control_file::State::{InArchiveRecovery, InCrashRecovery, ShutDownInRecovery};
+        let control = self.control.trusted();
+        control.is_some_and(|control| {
+            matches!(
+                control.state,
+                ShutDownInRecovery | InCrashRecovery | InArchiveRecovery
+            )
+        })
+    }
+
     /// WAL that the backup needs is none of its own.
     pub(crate) fn wal_is_elsewhere(&self) -> bool {
         self.backup.wal == BackupWal::Elsewhere

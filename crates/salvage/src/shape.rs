@@ -4,13 +4,14 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use pgclinic_cluster::{
-    Catalog, Cluster, Comparison, DatabaseDirectory, ForkFiles, Generated, ReadGap, RelKind,
-    Relation,
+    Catalog, Cluster, Comparison, DatabaseDirectory, ForkFiles, Generated, Persistence, ReadGap,
+    RelKind, Relation, Segment, fork_path,
 };
 use pgclinic_format::datum::{TypeInfo, TypeKind, is_printed};
 use pgclinic_format::index_page::AccessMethod;
 use pgclinic_format::oid::DEFAULT_TABLESPACE;
 use pgclinic_format::{ColumnLayout, Fork, Oid};
+use pgclinic_source::Presence;
 
 use crate::schema::given::{GivenColumn, GivenTable};
 use crate::stored_types;
@@ -317,6 +318,17 @@ pub struct MainForks {
     pub troubles: Vec<ReadGap>,
 }
 
+/// A server reads a relation through a link, and so do reads of the source: whether WAL was applied
+/// to the files or not, the first segment is what the link leads to.
+fn behind_link(cluster: &Cluster, mut files: ForkFiles) -> ForkFiles {
+    if files.segments.is_empty()
+        && let Presence::There(len) = Presence::of_file(cluster.source().as_ref(), &files.path(0))
+    {
+        files.segments.push(Segment { number: 0, len });
+    }
+    files
+}
+
 impl MainForks {
     /// Those of one database.
     pub fn of_database(cluster: &Cluster, database: Oid) -> Self {
@@ -339,7 +351,8 @@ impl MainForks {
                 Ok(files) => {
                     let main = files
                         .into_iter()
-                        .filter(|files| files.fork == Fork::Main && files.temporary.is_none());
+                        .filter(|files| files.fork == Fork::Main && files.temporary.is_none())
+                        .map(|files| behind_link(cluster, files));
                     let keyed = main.map(|files| ((home.tablespace, files.filenode), files));
                     found.forks.extend(keyed);
                 }
@@ -347,6 +360,26 @@ impl MainForks {
             }
         }
         found
+    }
+
+    /// The relation is unlogged and has its init fork alone: a base backup leaves the main fork
+    /// out, and a server in recovery removes it until recovery ends.
+    pub(crate) fn leave_out(
+        &self,
+        cluster: &Cluster,
+        catalog: &Catalog,
+        relation: &Relation,
+    ) -> bool {
+        if relation.persistence != Persistence::Unlogged {
+            return false;
+        }
+        if cluster.leaves_unlogged_out() {
+            return true;
+        }
+        let files = self.of(catalog, relation);
+        let init = fork_path(&files.home.folder, files.filenode, Fork::Init, 0);
+        let has_init = || !Presence::of_file(cluster.source().as_ref(), &init).is_missing();
+        cluster.removes_unlogged() && files.segments.is_empty() && has_init()
     }
 
     /// The files of a relation; without segments where there are none.

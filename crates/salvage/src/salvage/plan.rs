@@ -165,11 +165,9 @@ impl Plan {
                     .notes
                     .extend(lost_relations::note_columns(catalog, relation));
                 let unlogged = relation.persistence == Persistence::Unlogged;
-                let left_out = unlogged && cluster.leaves_unlogged_out();
+                let left_out = files.leave_out(cluster, catalog, relation);
                 if left_out {
-                    table
-                        .notes
-                        .push("unlogged: a base backup leaves its rows out".into());
+                    table.notes.push(left_out_by(cluster).into());
                 } else if unlogged && cluster.is_replayed() {
                     let note = "unlogged: a server empties it after a crash; its rows were taken as they lie there";
                     table.notes.push(note.into());
@@ -243,6 +241,15 @@ impl Plan {
         let why = "pg_attribute does not give all of them: they are guessed from its rows, and --schema takes what they are";
         self.not_salvaged.push(not_salvaged(&what, why));
         Some(table)
+    }
+}
+
+/// Why an unlogged table has no rows.
+fn left_out_by(cluster: &Cluster) -> &'static str {
+    if cluster.leaves_unlogged_out() {
+        "unlogged: a base backup leaves its rows out"
+    } else {
+        "unlogged: a standby has none of its rows"
     }
 }
 
@@ -369,7 +376,7 @@ fn lost_segments(files: &ForkFiles, cluster: &Cluster, in_toast: bool, account: 
         }
         let why = match presence {
             Presence::Missing => format!("the file {path} is missing"),
-            Presence::There(_) => format!("{path} is a link, which is not followed"),
+            Presence::There(_) => format!("{path} was not there when its directory was listed"),
             Presence::Unreadable(error) => error.to_string(),
         };
         account.places.push(LossPlace {

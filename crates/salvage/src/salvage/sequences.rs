@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use pgclinic_cluster::{Catalog, Cluster, ForkFiles, Persistence, RelKind, Relation};
+use pgclinic_cluster::{Catalog, Cluster, ForkFiles, RelKind, Relation};
 use pgclinic_format::checksum::page_checksum;
 use pgclinic_format::sequence::{COLUMNS, SEQUENCE_MAGIC, magic};
 use pgclinic_format::{Attributes, Fork, HeapTuple, LpFlags, Page, attribute::Attribute};
@@ -51,8 +51,8 @@ fn read(
     relation: &Relation,
 ) -> Result<SequenceAccount, String> {
     let mut own = files.of(catalog, relation).clone();
-    // A server that starts on a backup takes the init fork for the rest.
-    if relation.persistence == Persistence::Unlogged && cluster.leaves_unlogged_out() {
+    // A server that starts on a backup, or a standby that is promoted, takes the init fork for it.
+    if files.leave_out(cluster, catalog, relation) {
         own.fork = Fork::Init;
     }
     let Said {

@@ -270,7 +270,8 @@ impl Witnesses<'_> {
         let Some(relation) = self.catalog.relations.get(&table.oid) else {
             return Witness::Absent;
         };
-        if !self.can_ask(relation) || self.files.unseen(relation).is_some() {
+        let is_left_out = self.files.leave_out(self.cluster, self.catalog, relation);
+        if is_left_out || !self.can_ask(relation) || self.files.unseen(relation).is_some() {
             return Witness::Unasked;
         }
         let files = self.files.of(self.catalog, relation);

@@ -35,6 +35,7 @@ mod running;
 mod schema;
 mod sequences;
 mod server_source;
+mod standby;
 mod stored_types;
 mod text_settings;
 mod uncertain;

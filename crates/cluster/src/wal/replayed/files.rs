@@ -304,7 +304,8 @@ impl Source for ReplayedSource {
             .under
             .list(folder)
             .or_else(|error| {
-                if self.makes(folder) {
+                // What is there and cannot be listed is not there to be made.
+                if error.is_absent() && self.makes(folder) {
                     Ok(Vec::new())
                 } else {
                     Err(error)
