@@ -70,7 +70,11 @@ fn enabled_then_disabled_then_verified() {
     assert_eq!(disabled.target.checksums, Some(false));
     let journal = disabled.journal.expect("a journal");
     let undone = pgclinic(&["heal", "checksums", "--undo", &journal]).exits(0);
-    assert!(undone.first_line().starts_with("UNDONE  data checksums are on"));
+    assert!(
+        undone
+            .first_line()
+            .starts_with("UNDONE  data checksums are on")
+    );
     pgclinic(&["heal", "checksums", text(&copy.pgdata), "--check"]).exits(0);
 }
 
@@ -82,21 +86,36 @@ fn a_damaged_page_gets_no_checksum_unless_it_is_named() {
     let refused = document(&heal(&copy.pgdata, &["--enable"]).exits(2).out);
     assert_eq!(refused.outcome, ChecksumsOutcome::Refused);
     assert_eq!(refused.damaged.len(), 1);
-    assert_eq!((&refused.damaged[0].path, refused.damaged[0].block), (&path, 0));
+    assert_eq!(
+        (&refused.damaged[0].path, refused.damaged[0].block),
+        (&path, 0)
+    );
     assert_eq!(common::files(&copy.pgdata), before, "nothing was written");
     let wrong_page = format!("{path}:1");
     heal(&copy.pgdata, &["--enable", "--include", &wrong_page]).exits(2);
 
-    let left = document(&heal(&copy.pgdata, &["--enable", "--leave-damaged"]).exits(0).out);
+    let left = document(
+        &heal(&copy.pgdata, &["--enable", "--leave-damaged"])
+            .exits(0)
+            .out,
+    );
     assert_eq!(left.damaged[0].choice, DamagedPageChoice::Left);
     assert_eq!(left.pages_written + 1, left.pages_to_write);
     let found = common::check_json(&copy.pgdata, 1);
     let mut rules = found.findings.iter().map(|own| own.rule.as_str());
-    assert!(rules.any(|rule| rule == "checksum-mismatch"), "{}", common::told(&found));
+    assert!(
+        rules.any(|rule| rule == "checksum-mismatch"),
+        "{}",
+        common::told(&found)
+    );
     heal(&copy.pgdata, &["--disable"]).exits(0);
 
     let page = format!("{path}:0");
-    let named = document(&heal(&copy.pgdata, &["--enable", "--include", &page]).exits(0).out);
+    let named = document(
+        &heal(&copy.pgdata, &["--enable", "--include", &page])
+            .exits(0)
+            .out,
+    );
     assert_eq!(named.damaged[0].choice, DamagedPageChoice::Included);
     assert_eq!((named.pages_to_write, named.pages_written), (1, 1));
 }
@@ -106,7 +125,11 @@ fn a_server_that_runs_or_was_killed_is_refused_by_name() {
     let copy = copy();
     let mut server = copy.start().expect("a server");
     let running = heal(&copy.pgdata, &["--enable"]).exits(2);
-    assert!(running.err.contains("a server is running"), "{}", running.err);
+    assert!(
+        running.err.contains("a server is running"),
+        "{}",
+        running.err
+    );
     server.stop(StopMode::Immediate).expect("a stop");
     drop(server);
     let crashed = heal(&copy.pgdata, &["--enable"]).exits(2);
@@ -117,7 +140,11 @@ fn a_server_that_runs_or_was_killed_is_refused_by_name() {
 fn states_between_on_and_off_are_refused_by_name() {
     let copy = copy();
     let path = copy.pgdata.join("global/pg_control");
-    for (version, name) in [(2, "inprogress-off"), (3, "inprogress-on"), (9, "data_checksum_version 9")] {
+    for (version, name) in [
+        (2, "inprogress-off"),
+        (3, "inprogress-on"),
+        (9, "data_checksum_version 9"),
+    ] {
         let mut bytes = fs::read(&path).expect("a control file");
         pgclinic_format::build::put_u32(
             &mut bytes,
@@ -166,7 +193,11 @@ fn a_journal_inside_the_cluster_is_refused() {
     let copy = copy();
     let inside = copy.pgdata.join("journal");
     let refused = heal(&copy.pgdata, &["--enable", "--journal", text(&inside)]).exits(2);
-    assert!(refused.err.contains("inside the data directory"), "{}", refused.err);
+    assert!(
+        refused.err.contains("inside the data directory"),
+        "{}",
+        refused.err
+    );
 }
 
 /// Killed where chance has it, the cluster starts as before or with everything in place, and the
@@ -178,14 +209,22 @@ fn a_run_that_is_killed_goes_on() {
     for number in 0..6_u32 {
         let journal = journals.path().join(number.to_string());
         let mut child = Command::new(env!("CARGO_BIN_EXE_pgclinic"))
-            .args(["heal", "checksums", text(&copy.pgdata), "--enable", "--journal"])
+            .args([
+                "heal",
+                "checksums",
+                text(&copy.pgdata),
+                "--enable",
+                "--journal",
+            ])
             .arg(&journal)
             .stdout(Stdio::null())
             .stderr(Stdio::null())
             .spawn()
             .expect("a process");
         // The journal is there for some time before the control file changes.
-        while !journal.join("checksums.bin").exists() && child.try_wait().expect("a state").is_none() {
+        while !journal.join("checksums.bin").exists()
+            && child.try_wait().expect("a state").is_none()
+        {
             std::thread::yield_now();
         }
         for _ in 0..number * 4000 {
@@ -216,7 +255,11 @@ fn nodes_that_differ_are_named_with_what_to_do() {
     let enabled = heal(&primary.pgdata, &["--enable", "--standby", node]).exits(0);
     let enabled = document(&enabled.out);
     assert_eq!(enabled.nodes[0].matches, Some(false));
-    let commands: Vec<&String> = enabled.plan.iter().flat_map(|step| &step.commands).collect();
+    let commands: Vec<&String> = enabled
+        .plan
+        .iter()
+        .flat_map(|step| &step.commands)
+        .collect();
     let expected = format!("pgclinic heal checksums {node} --enable");
     assert!(commands.contains(&&expected), "{commands:?}");
     let compared = heal(&primary.pgdata, &["--compare", "--standby", node]).exits(1);
@@ -239,9 +282,15 @@ fn an_upgrade_names_the_side_that_does_not_match_and_both_ways_out() {
     let differs = heal(&old.pgdata, &["--for-upgrade", "18"]).exits(1);
     let differs = document(&differs.out);
     let why = differs.why.expect("a reason");
-    assert!(why.contains("off in the old cluster and on in the new one"), "{why}");
+    assert!(
+        why.contains("off in the old cluster and on in the new one"),
+        "{why}"
+    );
     let names: Vec<&str> = differs.plan.iter().map(|step| step.name.as_str()).collect();
-    assert_eq!(names, ["change-the-old-cluster", "make-the-new-cluster-again"]);
+    assert_eq!(
+        names,
+        ["change-the-old-cluster", "make-the-new-cluster-again"]
+    );
     heal(&old.pgdata, &["--for-upgrade", "17"]).exits(0);
     let new = copy_of(&seed(&server(18), Checksums::On));
     heal(&old.pgdata, &["--for-upgrade", text(&new.pgdata)]).exits(1);
@@ -255,7 +304,12 @@ fn counters_of_the_guide() -> Vec<String> {
     let page = fs::read_to_string("../../docs/guide/checksums.md").expect("the page");
     let (_, table) = page.split_once("|---|--:|\n").expect("its table");
     let rows = table.lines().take_while(|line| line.starts_with('|'));
-    let last = rows.map(|row| row.trim_end_matches('|').rsplit('|').next().unwrap_or_default());
+    let last = rows.map(|row| {
+        row.trim_end_matches('|')
+            .rsplit('|')
+            .next()
+            .unwrap_or_default()
+    });
     last.map(|cell| cell.trim().to_owned()).collect()
 }
 
@@ -275,13 +329,18 @@ fn the_counters_of_a_server_are_those_of_the_guide() {
     server.stop(StopMode::Fast).expect("a stop");
     drop(server);
     let file = fs::File::options().write(true).open(copy.pgdata.join(path));
-    file.expect("a file").write_all_at(&[0xA5; 2], 8000).expect("a write");
+    file.expect("a file")
+        .write_all_at(&[0xA5; 2], 8000)
+        .expect("a write");
 
     let mut server = copy.start().expect("a server");
     let failures = |server: &pgclinic_servers::Server| {
         let mut session = server.connect("postgres").expect("a session");
         let sql = "SELECT checksum_failures FROM pg_stat_database WHERE datname = 'clinic'";
-        session.query_value(sql).expect("an answer").expect("a number")
+        session
+            .query_value(sql)
+            .expect("an answer")
+            .expect("a number")
     };
     let read = |server: &pgclinic_servers::Server| {
         let mut session = server.connect("clinic").expect("a session");

@@ -25,8 +25,8 @@ pub use check::{
     SinceSummary, Verdict,
 };
 pub use checksums::{
-    CHECKSUMS_SCHEMA, ChecksumsAction, ChecksumsDocument, ChecksumsNode, ChecksumsOutcome, DamagedPage,
-    DamagedPageChoice,
+    CHECKSUMS_SCHEMA, ChecksumsAction, ChecksumsDocument, ChecksumsNode, ChecksumsOutcome,
+    DamagedPage, DamagedPageChoice,
 };
 pub use diff::{
     Copy, CopyPosition, DIFF_SCHEMA, DiffBlock, DiffCoverage, DiffDocument, DiffFile, DiffFork,

@@ -73,10 +73,16 @@ fn extent(document: &ChecksumsDocument) -> String {
             not_synced(document)
         ),
         (ChecksumsOutcome::Done, ChecksumsAction::Disable) => {
-            format!("{on_or_off}; no page was written; {time}{}", not_synced(document))
+            format!(
+                "{on_or_off}; no page was written; {time}{}",
+                not_synced(document)
+            )
         }
         (ChecksumsOutcome::Done, _) => {
-            format!("{on_or_off}; {written} written; {time}{}", not_synced(document))
+            format!(
+                "{on_or_off}; {written} written; {time}{}",
+                not_synced(document)
+            )
         }
         (ChecksumsOutcome::Planned | ChecksumsOutcome::Refused, _) => format!(
             "{on_or_off}, and nothing was written: {to_write} of {pages} in {files} ({size}) would get their checksum; {time}"
@@ -153,7 +159,9 @@ fn nodes(nodes: &[ChecksumsNode]) -> Vec<Block> {
         Row::of(vec![
             words(&target.spec),
             words(&node.role),
-            target.major.map_or_else(|| words(""), |major| number(major.into())),
+            target
+                .major
+                .map_or_else(|| words(""), |major| number(major.into())),
             words(target.state.clone().unwrap_or_default()),
             words(target.checksums.map_or("unknown", on_or_off)),
             words(node.matches.map_or("unknown", answer)),

@@ -237,7 +237,10 @@ impl ChecksumsJournalDirectory {
         if !is_whole {
             return Err(self.unusable(format!("its {RECORD_FILE} is missing bytes or damaged")));
         }
-        Ok(RecordReader::new(BufReader::with_capacity(1 << 20, open()?)))
+        Ok(RecordReader::new(BufReader::with_capacity(
+            1 << 20,
+            open()?,
+        )))
     }
 
     /// The record could not be read.

@@ -137,7 +137,10 @@ fn not_read(document: &CheckDocument, counts: PageCounts, forks: &Forks) -> Vec<
     let mut gaps = forks.unreachable.clone();
     if !is_read_whole(document) {
         let open = document.coverage.not_checked.iter();
-        gaps.extend(open.filter(|gap| !gap.inherent && gap.what != RECOVERY_IS_DUE).cloned());
+        gaps.extend(
+            open.filter(|gap| !gap.inherent && gap.what != RECOVERY_IS_DUE)
+                .cloned(),
+        );
     }
     let counted = counts.pages + counts.pages_new;
     if counted != forks.pages {
@@ -210,7 +213,9 @@ pub fn described(document: &CheckDocument) -> Vec<DamagedPage> {
 
 /// Findings of damage that belong to no page: missing files, status files, the control file.
 pub fn damage_elsewhere(document: &CheckDocument) -> u64 {
-    damage(document).filter(|own| own.place.block.is_none()).count() as u64
+    damage(document)
+        .filter(|own| own.place.block.is_none())
+        .count() as u64
 }
 
 fn damage(document: &CheckDocument) -> impl Iterator<Item = &Finding> {
@@ -226,7 +231,13 @@ mod tests {
     fn a_page_is_known_by_any_segment_of_its_fork() {
         let page = PageOfFork::new("base/5/16384", 140_000);
         assert_eq!(PageOfFork::new("base/5/16384.1", 140_000), page);
-        assert_eq!(PageOfFork::new("base/5/16384_vm", 0).path, "base/5/16384_vm");
-        assert_eq!(PageOfFork::new("base/5/16384_vm.2", 0).path, "base/5/16384_vm");
+        assert_eq!(
+            PageOfFork::new("base/5/16384_vm", 0).path,
+            "base/5/16384_vm"
+        );
+        assert_eq!(
+            PageOfFork::new("base/5/16384_vm.2", 0).path,
+            "base/5/16384_vm"
+        );
     }
 }

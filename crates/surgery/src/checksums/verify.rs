@@ -41,7 +41,10 @@ pub(super) fn verified(
 }
 
 /// The cluster as it will be once its control file is written.
-fn with_checksums(pgdata: &Path, journal: &ChecksumsJournal) -> std::result::Result<Cluster, String> {
+fn with_checksums(
+    pgdata: &Path,
+    journal: &ChecksumsJournal,
+) -> std::result::Result<Cluster, String> {
     let control = OverlayPatch::Bytes {
         path: super::control::CONTROL_FILE.into(),
         offset: 0,

@@ -150,7 +150,9 @@ fn what_is_enabled_verifies_and_is_taken_back_to_the_first_bytes() {
     if let Some(told) = pg_checksums(&copy) {
         assert!(told.contains("Bad checksums:  0"), "{told}");
     }
-    let mut server = copy.start().expect("a server that accepts every page it reads");
+    let mut server = copy
+        .start()
+        .expect("a server that accepts every page it reads");
     server
         .stop(pgclinic_servers::StopMode::Fast)
         .expect("a stop");
@@ -176,7 +178,10 @@ fn a_run_that_is_stopped_anywhere_leaves_checksums_off_and_goes_on_or_back() {
     let copy = copy();
     let before = files(&copy);
     let journals = tempfile::tempdir().expect("a directory");
-    for (number, bytes) in [0, 1, 400_000, 4_000_000, 9_000_000].into_iter().enumerate() {
+    for (number, bytes) in [0, 1, 400_000, 4_000_000, 9_000_000]
+        .into_iter()
+        .enumerate()
+    {
         let path = journals.path().join(number.to_string());
         let directory = ChecksumsJournalDirectory::new(&path);
         let end = enable(&copy.pgdata, &directory, &StopAfter::new(bytes));
@@ -223,7 +228,10 @@ fn a_journal_that_is_damaged_or_of_changed_pages_is_refused_before_a_byte_is_wri
     bytes.get_mut(8).map(|byte| *byte ^= 0xFF).expect("a byte");
     fs::write(&page, &bytes).expect("a write");
     let refused = undo().expect_err("another checksum").to_string();
-    assert!(refused.contains("block 0 carries the checksum"), "{refused}");
+    assert!(
+        refused.contains("block 0 carries the checksum"),
+        "{refused}"
+    );
     let mut expected = after;
     expected.insert(page, bytes);
     assert_eq!(files(&copy), expected, "nothing was written");

@@ -79,7 +79,12 @@ impl Bench {
         shell::run(Command::new("cp").arg("-a").arg(&self.cluster).arg(&copy))?;
         shell::run(Command::new("sync").arg("-f").arg(&copy))?;
         let sample = measure::run(command, Cache::Warm)?;
-        shell::capture(self.tools.command("pg_checksums").args(["--check", "-D"]).arg(&copy))?;
+        shell::capture(
+            self.tools
+                .command("pg_checksums")
+                .args(["--check", "-D"])
+                .arg(&copy),
+        )?;
         remove(&copy)?;
         Ok(sample)
     }
@@ -93,7 +98,14 @@ impl Bench {
     fn pgclinic(&self) -> Command {
         let mut command = Command::new(&self.pgclinic);
         command
-            .args(["heal", "checksums", "--enable", "--progress", "none", "--journal"])
+            .args([
+                "heal",
+                "checksums",
+                "--enable",
+                "--progress",
+                "none",
+                "--journal",
+            ])
             .arg(journal_of(&self.copy()))
             .arg(self.copy());
         command

@@ -143,7 +143,9 @@ pub(super) fn run(arguments: &Arguments, world: &mut Env<'_>) -> Result<Exit, Fa
         let document = arguments.verified(&pgdata, start, world)?;
         let classes = ResultClass::of_check(&document);
         let exit = arguments.fail_on.exit(&classes, document.interrupted);
-        return Ok(arguments.output.give(&Document::Check(document), exit, world));
+        return Ok(arguments
+            .output
+            .give(&Document::Check(document), exit, world));
     }
     if !arguments.selection.selection().is_everything() {
         let why = "a selection is for --check: data checksums are on for a whole cluster or off";
@@ -423,7 +425,8 @@ impl Job<'_> {
         (document.outcome, document.why) = match () {
             () if survey.document.interrupted => (ChecksumsOutcome::Interrupted, None),
             () if !document.not_checked.is_empty() => {
-                let why = "not every page could be read, and a page without a checksum would be refused";
+                let why =
+                    "not every page could be read, and a page without a checksum would be refused";
                 (ChecksumsOutcome::Incomplete, Some(why.to_owned()))
             }
             () if undecided > 0 => {
@@ -485,13 +488,20 @@ impl Job<'_> {
                 document.outcome = ChecksumsOutcome::Done;
                 document.target.checksums = match document.action {
                     ChecksumsAction::Enable => Some(true),
-                    _ => self.closed.checksums().ok().map(|now| now == ChecksumsState::On),
+                    _ => self
+                        .closed
+                        .checksums()
+                        .ok()
+                        .map(|now| now == ChecksumsState::On),
                 };
             }
             Ending::Interrupted => document.outcome = ChecksumsOutcome::Interrupted,
             Ending::NotVerified(check) => {
                 document.outcome = ChecksumsOutcome::Failed;
-                document.why = Some("pages that were read back are not what was written; data checksums stay off".into());
+                document.why = Some(
+                    "pages that were read back are not what was written; data checksums stay off"
+                        .into(),
+                );
                 document.damaged = described(check);
                 document.damaged.truncate(DAMAGED_MAX);
             }

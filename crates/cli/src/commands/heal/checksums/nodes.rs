@@ -27,8 +27,9 @@ pub(super) fn standbys(
 ) -> Result<Vec<ChecksumsNode>, Failure> {
     let nodes = named.iter().map(|node| {
         let target = match target::named_server(node, world)? {
-            Some(server) => of_server(&server)
-                .map_err(|error| Failure::new(format!("{server}: {error}")))?,
+            Some(server) => {
+                of_server(&server).map_err(|error| Failure::new(format!("{server}: {error}")))?
+            }
             None => {
                 let opening = Opening::new(world, None).reading_again();
                 let cluster = target::open_cluster(node, opening)?;
@@ -111,7 +112,10 @@ pub(super) fn new_cluster(
             target.spec, old.layout.major
         )));
     }
-    if target.block_size.is_some_and(|new| new != old.build.block_size) {
+    if target
+        .block_size
+        .is_some_and(|new| new != old.build.block_size)
+    {
         notes.push("its block size is another one: pg_upgrade refuses that too".into());
     }
     Ok(ChecksumsNode {

@@ -112,8 +112,16 @@ fn switch(node: &ChecksumsNode, flag: &str) -> Vec<String> {
         _ => shell_word(&node.target.spec),
     };
     let command = format!("pgclinic heal checksums {spec} {flag}");
-    if node.target.state.as_deref().is_some_and(|state| state.starts_with("running")) {
-        let stop = format!("pg_ctl stop -D {spec}   # on the node of {}", node.target.spec);
+    if node
+        .target
+        .state
+        .as_deref()
+        .is_some_and(|state| state.starts_with("running"))
+    {
+        let stop = format!(
+            "pg_ctl stop -D {spec}   # on the node of {}",
+            node.target.spec
+        );
         vec![stop, command]
     } else {
         vec![command]
@@ -134,8 +142,15 @@ pub(super) fn after(document: &mut ChecksumsDocument, pgdata: &Path) {
         .collect();
     let mut plan = Vec::new();
     if document.outcome == ChecksumsOutcome::Planned {
-        let command = format!("pgclinic heal checksums {} {flag}", shell_word(&document.target.spec));
-        plan.push(step("switch-this-node", "what was shown is written", vec![command]));
+        let command = format!(
+            "pgclinic heal checksums {} {flag}",
+            shell_word(&document.target.spec)
+        );
+        plan.push(step(
+            "switch-this-node",
+            "what was shown is written",
+            vec![command],
+        ));
     }
     if !differing.is_empty() {
         let why = "nodes that differ exchange pages with wrong checksums through pg_rewind and other copies of files: stop all of them, switch each, and start the primary first; or make the standbys again from the primary";
