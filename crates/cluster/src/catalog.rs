@@ -8,7 +8,7 @@ use pgclinic_format::oid::{
     GLOBAL_TABLESPACE, PG_AM, PG_AMPROC, PG_ATTRIBUTE, PG_CLASS, PG_COLLATION, PG_DATABASE,
     PG_INDEX, PG_NAMESPACE, PG_OPCLASS, PG_SEQUENCE,
 };
-use pgclinic_format::{ColumnLayout, Fork, Oid};
+use pgclinic_format::{BlockNo, ColumnLayout, Fork, Oid};
 
 use pgclinic_source::Presence;
 
@@ -29,7 +29,9 @@ use crate::relation::{Column, Relation};
 use crate::row_places::RowPlaces;
 use crate::types::TypeRows;
 use crate::visibility::RowState;
-use crate::witness::{LostColumn, LostRelation, entries_without_page, index_of_rows, schema_names};
+use crate::witness::{
+    LostColumn, LostRelation, PagesLost, index_of_rows, pages_lost, schema_names,
+};
 
 const BTREE: Oid = 403;
 /// `SelfItemPointerAttributeNumber`: every table has it.
@@ -69,9 +71,12 @@ pub struct Catalog {
     /// Some access method of the database makes encrypted relations.
     pub encrypts: bool,
     /// Relations whose rows in `pg_class` are lost, as other witnesses name them. Those with an OID
-    /// stand among the relations too, rebuilt as far as evidence goes. Not asked for while a server
-    /// runs.
+    /// stand among the relations too, rebuilt as far as evidence goes. While a server runs, only
+    /// pages that are lost bring some, and none before its WAL was applied.
     pub lost_relations: Vec<LostRelation>,
+    /// Pages of catalogs to which entries of their indexes lead and which are lost, by the OID of
+    /// the catalog. Beside a running server they count where two looks find the same.
+    pub lost_pages: BTreeSet<(Oid, BlockNo)>,
     /// Pages of `pg_class` could not be read: a name that is missing proves nothing.
     pub names_unread: bool,
     /// Columns whose rows in `pg_attribute` are lost, by relation, as its indexes name them.
@@ -152,6 +157,7 @@ impl Catalog {
             troubles: Vec::new(),
             encrypts: false,
             lost_relations: Vec::new(),
+            lost_pages: BTreeSet::new(),
             names_unread: false,
             lost_columns: BTreeMap::new(),
             partial_columns: BTreeMap::new(),
@@ -175,9 +181,11 @@ impl Catalog {
             schemas: HashMap::new(),
             unknown_rows: 0,
             places: BTreeMap::new(),
+            lost_pages: BTreeSet::new(),
         };
         reader.read_into(&mut catalog, depth);
         catalog.troubles.append(&mut reader.troubles);
+        catalog.lost_pages.append(&mut reader.lost_pages);
         if database == 0 {
             catalog.relations.retain(|_, relation| relation.shared);
         } else {
@@ -247,6 +255,7 @@ pub(crate) struct Reader<'a> {
     pub(crate) unknown_rows: u64,
     /// Where the rows of catalogs stand that were read by their own columns.
     places: BTreeMap<Oid, RowPlaces>,
+    lost_pages: BTreeSet<(Oid, BlockNo)>,
 }
 
 impl Reader<'_> {
@@ -392,20 +401,37 @@ impl Reader<'_> {
     /// since.
     fn doubt_lost_pages(&mut self, relations: &BTreeMap<Oid, Relation>) {
         let read = std::mem::take(&mut self.places);
-        let compared = Comparison::CatalogsWithOlderIndexes;
-        if !self.cluster.may_compare(compared) {
+        if !self.entries_prove_pages() {
             return;
         }
         for (catalog, places) in read {
             let name = relations.get(&catalog).map(|relation| &relation.name);
             let index = index_of_rows(catalog).and_then(|index| relations.get(&index));
-            let entries = index.map_or(0, |index| {
-                entries_without_page(self.cluster, self.home, index, &places)
+            let lost = index.map_or_else(PagesLost::default, |index| {
+                pages_lost(self.cluster, self.home, index, &places)
             });
-            if let (Some(name), true) = (name, entries > 0) {
+            if let (Some(name), true) = (name, lost.entries > 0) {
+                let entries = lost.entries;
                 let why = format!("{entries} entries of an index lead to pages that are lost");
                 self.trouble(name, why);
+                self.lose_pages(catalog, lost.blocks);
             }
+        }
+    }
+
+    /// An entry of a catalog's index may have outlived its page in files of before a recovery.
+    /// Those beside a running server count too: what WAL truncated since is known.
+    pub(crate) fn entries_prove_pages(&self) -> bool {
+        let may_compare = |what| self.cluster.may_compare(what);
+        may_compare(Comparison::CatalogsWithOlderIndexes)
+            || (self.cluster.is_running() && may_compare(Comparison::CatalogEntriesWithPages))
+    }
+
+    /// Keeps which pages of a catalog are lost.
+    pub(crate) fn lose_pages(&mut self, catalog: Oid, blocks: BTreeSet<BlockNo>) {
+        if self.entries_prove_pages() {
+            let pages = blocks.into_iter().map(|block| (catalog, block));
+            self.lost_pages.extend(pages);
         }
     }
 
@@ -530,9 +556,10 @@ impl Reader<'_> {
         let is_nameless = |relation: &Relation| {
             !relation.schema.is_empty() && !schemas.contains_key(&relation.schema)
         };
-        if relations.values().any(is_nameless) && !self.cluster.is_running() {
+        let may_compare = |what| self.cluster.may_compare(what);
+        let proves = may_compare(Comparison::CatalogEntriesWithPages);
+        if relations.values().any(is_nameless) && (proves || !self.cluster.is_running()) {
             let lost = schema_names(self.cluster, self.home, self.words, relations);
-            let proves = self.cluster.may_compare(Comparison::CatalogsWithIndexes);
             if proves && !lost.is_empty() {
                 let why = format!("{} schemas are named by its indexes alone", lost.len());
                 self.trouble("pg_namespace", why);

@@ -7,7 +7,8 @@ use std::sync::{Arc, OnceLock};
 use pgclinic_format::backup_manifest::BackupManifest;
 use pgclinic_format::control_file;
 use pgclinic_format::digest::Algorithm;
-use pgclinic_format::{ControlFile, Fork, Layout, Lsn, Oid, RelationMap};
+use pgclinic_format::wal::FileNumber;
+use pgclinic_format::{BlockNo, ControlFile, Fork, Layout, Lsn, Oid, RelationMap};
 use pgclinic_source::{Presence, Source, SourceError, SourceErrorKind, read_all};
 
 use crate::backup::{BackupStart, MANIFEST, ManifestState};
@@ -213,6 +214,12 @@ impl Cluster {
         let settled =
             settled.map(|control| control.checkpoint_lsn.0.saturating_add(CHECKPOINT_BYTES));
         self.replayed_to().or(settled.map(Lsn))
+    }
+
+    /// The fewest blocks that WAL left of the main fork of a file, where a recovery in memory
+    /// truncated it.
+    pub(crate) fn truncated_to(&self, file: FileNumber) -> Option<BlockNo> {
+        self.state.replayed()?.truncated.get(&file).copied()
     }
 
     /// Its catalogs and status files are those that a complete recovery leaves.

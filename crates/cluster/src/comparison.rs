@@ -11,6 +11,7 @@
 //! | forks that recovery keeps | yes | with all WAL | with all WAL | | |
 //! | pages that WAL left alone | yes | with all WAL | with all WAL | with all WAL | |
 //! | catalogs with their indexes | yes | | yes | | |
+//! | catalog entries with the pages they lead to | yes | | yes | with all WAL, at two looks | |
 //! | salvaged rows with entries | yes | | yes | | yes |
 //! | with what only a stopped server leaves | yes | yes | yes | | yes |
 
@@ -36,6 +37,10 @@ pub enum Comparison {
     /// Pages of catalogs with the entries of their indexes, so that an entry without its page
     /// proves that the page is lost.
     CatalogsWithIndexes,
+    /// An entry of a catalog's index with the page that it leads to. Beside a running server the
+    /// WAL was applied to the pages up to its end, so that a page which is not there then is lost,
+    /// where two looks under WAL that overlaps find the same.
+    CatalogEntriesWithPages,
     /// Catalogs with what their indexes hold beyond them. Those of a cluster that was replayed in
     /// memory are from before, and may name what VACUUM removed since.
     CatalogsWithOlderIndexes,
@@ -81,6 +86,9 @@ impl Cluster {
             }
             Comparison::PagesThatWalLeftAlone => self.has_lasting_pages() || self.is_foretold(),
             Comparison::CatalogsWithIndexes => self.is_of_one_moment() && !self.is_partial(),
+            Comparison::CatalogEntriesWithPages => {
+                self.may_compare(Comparison::CatalogsWithIndexes) || self.is_followed_to_its_end()
+            }
             Comparison::CatalogsWithOlderIndexes => {
                 self.may_compare(Comparison::CatalogsWithIndexes) && !self.is_replayed()
             }
@@ -127,6 +135,11 @@ impl Cluster {
     /// not of one moment until recovery has run.
     fn is_of_one_moment(&self) -> bool {
         !self.is_running() && (!self.needs_recovery() || self.recovered().is_some())
+    }
+
+    /// A server writes, and all that its WAL held was applied in memory.
+    fn is_followed_to_its_end(&self) -> bool {
+        self.is_running() && !self.is_partial() && self.replayed_to().is_some()
     }
 
     /// Its unlogged relations are not those that its indexes were made for.

@@ -17,6 +17,15 @@ use crate::heap_scan::HeapScan;
 use crate::row_places::RowPlaces;
 use crate::witness::lost_databases;
 
+/// What is not known where a page of `pg_database` cannot be read.
+const NAMES: &str = "names of databases";
+
+/// The same once the WAL of a running server was applied: now its indexes can be compared with it.
+pub(crate) fn read_databases_again(cluster: &mut Cluster) {
+    cluster.troubles.retain(|trouble| trouble.what != NAMES);
+    read_databases(cluster);
+}
+
 /// Reads them, with what could not be read.
 pub(crate) fn read_databases(cluster: &mut Cluster) {
     let mut databases: BTreeMap<Oid, Database> = BTreeMap::new();
@@ -62,7 +71,7 @@ pub(crate) fn read_databases(cluster: &mut Cluster) {
             rows.unreadable.len(),
             rows.broken_rows
         );
-        ReadGap::new("names of databases", why)
+        ReadGap::new(NAMES, why)
     });
     let places = rows.places();
     cluster.troubles.extend(trouble);
@@ -81,7 +90,7 @@ fn find_lost_databases(
         return;
     };
     cluster.lost_databases = lost_databases(cluster, global, places, databases);
-    let proves = cluster.may_compare(Comparison::CatalogsWithIndexes);
+    let proves = cluster.may_compare(Comparison::CatalogEntriesWithPages);
     for lost in &cluster.lost_databases {
         if let Some(database) = databases.get_mut(&lost.oid) {
             database.name.clone_from(&lost.name);

@@ -138,13 +138,19 @@ impl<'a> HeapScan<'a> {
     }
 
     /// The same with a list of where rows stand, for entries of indexes to be compared with. While
-    /// a server runs nothing is: a page of zeros on disk may have its rows in memory.
+    /// a server runs nothing is, before its WAL was applied: a page of zeros on disk may have its
+    /// rows in memory.
     pub(crate) fn noting_places(self) -> Self {
-        let is_at_rest = self.cluster.may_compare(Comparison::PagesOfOnePass);
-        HeapScan {
-            places: is_at_rest.then(RowPlaces::default),
-            ..self
-        }
+        let may_compare = |what| self.cluster.may_compare(what);
+        let places = if may_compare(Comparison::PagesOfOnePass) {
+            Some(RowPlaces::default())
+        } else if may_compare(Comparison::CatalogEntriesWithPages) {
+            let truncated_to = self.cluster.truncated_to(self.files.number());
+            Some(RowPlaces::beside_a_server(truncated_to))
+        } else {
+            None
+        };
+        HeapScan { places, ..self }
     }
 
     /// The list, after the rows were read.
@@ -251,7 +257,10 @@ impl<'a> HeapScan<'a> {
         }
         if let Some(places) = &mut self.places {
             let has_checksums = self.cluster.checksums() == Some(true);
-            let is_denied = has_checksums && page.pd_checksum() != page_checksum(bytes, block);
+            // Beside a server a page may have been half written when it was read.
+            let is_denied = has_checksums
+                && !places.are_on_their_way()
+                && page.pd_checksum() != page_checksum(bytes, block);
             if is_denied {
                 places.denied();
             }

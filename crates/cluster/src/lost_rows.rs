@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use pgclinic_format::Oid;
 use pgclinic_format::datum::TypeKind;
+use pgclinic_format::oid::{PG_ATTRIBUTE, PG_CLASS};
 
 use crate::catalog::{Catalog, Reader, is_gapless, sort_columns};
 use crate::comparison::Comparison;
@@ -11,8 +12,8 @@ use crate::relation::{Column, Persistence, RelKind, Relation};
 use crate::row_places::RowPlaces;
 use crate::witness::{
     CATALOGS_WITH_TYPES, ClassWitness, ColumnTypes, Gap, KnownType, LostColumn, LostRelations,
-    Relatives, column_like, column_of_indexes, column_of_type, lost_columns, lost_relations,
-    owner_by_toast_name, rebuilt, settle_kind,
+    PagesLost, Relatives, column_like, column_of_indexes, column_of_type, lost_columns,
+    lost_relations, owner_by_toast_name, rebuilt, settle_kind,
 };
 
 /// Stands for the schema of a relation where nothing tells it.
@@ -56,21 +57,21 @@ impl Reader<'_> {
     /// Of a cluster that was replayed in memory the indexes are those from before, and prove
     /// nothing by themselves.
     fn doubt_names(&mut self, found: &LostRelations, places: &RowPlaces) {
-        if !self.cluster.may_compare(Comparison::CatalogsWithIndexes) {
+        if !self
+            .cluster
+            .may_compare(Comparison::CatalogEntriesWithPages)
+        {
             return;
         }
         let (lost, entries) = (found.relations.len(), found.entries_without_page);
         if lost > 0 {
             let why = format!("{lost} rows are lost, as its indexes and pg_attribute tell");
             self.trouble("pg_class", why);
-        } else if entries > 0
-            && self
-                .cluster
-                .may_compare(Comparison::CatalogsWithOlderIndexes)
-        {
+        } else if entries > 0 && self.entries_prove_pages() {
             let why = format!("{entries} entries of its indexes lead to pages that are lost");
             self.trouble("pg_class", why);
         }
+        self.lose_pages(PG_CLASS, found.lost_pages.clone());
         let is_suspect = !places.is_sound() || places.has_zeroed();
         if is_suspect && !found.was_asked {
             let why =
@@ -101,8 +102,12 @@ impl Reader<'_> {
             return;
         }
         let without_columns = gaps.values().filter(|gap| gap.count.is_some()).count();
-        let (lost, entries) = lost_columns(self.cluster, self.home, self.words, places, &gaps);
-        self.doubt_columns(without_columns, entries);
+        let (lost, pages) = lost_columns(self.cluster, self.home, self.words, places, &gaps);
+        // A server may have changed a table while its columns were read.
+        if places.are_on_their_way() && pages.entries == 0 {
+            return;
+        }
+        self.doubt_columns(without_columns, pages);
         catalog.lost_columns = lost;
         for oid in lost_rows {
             let last = catalog.lost_columns.get(&oid).and_then(|lost| lost.last());
@@ -117,21 +122,22 @@ impl Reader<'_> {
         }
     }
 
-    fn doubt_columns(&mut self, relations: usize, entries: u64) {
-        if !self.cluster.may_compare(Comparison::CatalogsWithIndexes) {
+    fn doubt_columns(&mut self, relations: usize, pages: PagesLost) {
+        if !self
+            .cluster
+            .may_compare(Comparison::CatalogEntriesWithPages)
+        {
             return;
         }
+        let entries = pages.entries;
         if relations > 0 {
             let why = format!("it does not have all columns of {relations} relations");
             self.trouble("pg_attribute", why);
-        } else if entries > 0
-            && self
-                .cluster
-                .may_compare(Comparison::CatalogsWithOlderIndexes)
-        {
+        } else if entries > 0 && self.entries_prove_pages() {
             let why = format!("{entries} entries of an index lead to pages that are lost");
             self.trouble("pg_attribute", why);
         }
+        self.lose_pages(PG_ATTRIBUTE, pages.blocks);
     }
 
     /// A relation that only `pg_attribute` knows is called as its row type is.

@@ -48,9 +48,30 @@ pub(crate) struct RowPlaces {
     zeroed_pages: u64,
     unread_pages: u64,
     denied_pages: u64,
+    /// A server writes meanwhile.
+    beside_a_server: Option<Truncation>,
 }
 
+/// From which block on a running server truncated the heap since its last checkpoint, if it did:
+/// entries of its indexes may still lead there.
+#[derive(Clone, Copy, Debug)]
+struct Truncation(Option<BlockNo>);
+
 impl RowPlaces {
+    /// While a server writes, entries of indexes are of another moment than the rows: they tell
+    /// nothing but that the page they lead to must be there.
+    pub(crate) fn beside_a_server(truncated_to: Option<BlockNo>) -> Self {
+        RowPlaces {
+            beside_a_server: Some(Truncation(truncated_to)),
+            ..RowPlaces::default()
+        }
+    }
+
+    /// A row without an entry that leads to it, or the other way round, is on its way.
+    pub(crate) fn are_on_their_way(&self) -> bool {
+        self.beside_a_server.is_some()
+    }
+
     /// The pages between the last one and this one were not seen.
     fn put(&mut self, block: BlockNo, state: PageState) {
         let index = usize::try_from(block).unwrap_or(usize::MAX);
@@ -101,6 +122,15 @@ impl RowPlaces {
 
     /// What an index entry with this TID leads to.
     pub(crate) fn state(&self, tid: Tid) -> PlaceState {
+        let state = self.state_as_read(tid);
+        match self.beside_a_server {
+            Some(Truncation(Some(blocks))) if tid.block >= blocks => PlaceState::Row,
+            Some(_) if state == PlaceState::NoRow => PlaceState::Row,
+            _ => state,
+        }
+    }
+
+    fn state_as_read(&self, tid: Tid) -> PlaceState {
         let index = usize::try_from(tid.block).unwrap_or(usize::MAX);
         let (count, known) = match self.pages.get(index) {
             None | Some(PageState::Lost) => return PlaceState::PageLost,
@@ -175,5 +205,22 @@ mod tests {
             assert_eq!(places.state(tid), state, "{tid}");
         }
         assert!(!places.is_sound());
+    }
+
+    #[test]
+    fn beside_a_server_an_entry_tells_of_its_page_alone() {
+        let mut places = RowPlaces::beside_a_server(Some(3));
+        places.page(0, 3, &[2], false);
+        places.zeroed(1);
+        let expected = [
+            (at(0, 2), PlaceState::Row),
+            (at(0, 4), PlaceState::Row),
+            (at(1, 1), PlaceState::PageLost),
+            (at(2, 1), PlaceState::PageLost),
+            (at(3, 1), PlaceState::Row),
+        ];
+        for (tid, state) in expected {
+            assert_eq!(places.state(tid), state, "{tid}");
+        }
     }
 }

@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use pgclinic_format::digest::Algorithm;
+use pgclinic_format::wal::FileNumber;
 use pgclinic_format::{Lsn, MultiXactId, Oid, Xid};
 
 use crate::wal::Replay;
@@ -52,6 +53,9 @@ pub struct ReplayInMemory {
     pub(crate) end: Option<Lsn>,
     /// What is known behind it, where every record was applied.
     pub(crate) recovered: Option<Recovered>,
+    /// Main forks that its records truncated, and the fewest blocks that each had: indexes as they
+    /// lie there may still lead past them.
+    pub(crate) truncated: BTreeMap<FileNumber, u32>,
 }
 
 /// What is known of a cluster behind a complete recovery.
@@ -131,6 +135,7 @@ impl ReplayInMemory {
         ReplayInMemory {
             end: replay.is_complete().then_some(replay.end.record),
             recovered: (applied == Applied::All).then(recovered),
+            truncated: replay.truncated_to(),
         }
     }
 }

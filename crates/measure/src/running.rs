@@ -190,7 +190,9 @@ impl OneRound<'_> {
         let is_torn = !troubles.is_empty() || !catalog.troubles.is_empty();
         if !is_torn {
             catalog_reads.are_whole(database);
-        } else if catalog_reads.are_read_again(database) && !self.round.is_last() {
+        } else if catalog_reads.are_read_again(&catalog, self.view.position())
+            && !self.round.is_last()
+        {
             return Some(wanted);
         }
         for trouble in troubles.iter().chain(&catalog.troubles) {

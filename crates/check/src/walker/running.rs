@@ -213,9 +213,16 @@ impl Run<'_> {
     }
 
     /// A page of the catalogs may have been half written when it was read.
-    fn is_postponed(&mut self, catalog: &Catalog) -> bool {
+    fn is_postponed(&mut self, catalog: &Catalog, position: ViewPosition) -> bool {
         let is_torn = !catalog.troubles.is_empty() && !self.visited.contains(&catalog.database);
-        is_torn && self.catalog_reads.are_read_again(catalog.database)
+        is_torn && self.catalog_reads.are_read_again(catalog, position)
+    }
+
+    /// No round has come to a database that is named, whether or not it has files.
+    fn is_unvisited(&self, names: &Cluster, database: Oid) -> bool {
+        let named = names.databases.get(&database);
+        let is_named = named.is_some_and(|known| known.name.is_some() && !known.invalid);
+        is_named && !self.visited.contains(&database)
     }
 
     /// Looks at what no round has looked at.
@@ -231,10 +238,12 @@ impl Run<'_> {
             self.course.whole_is_done(&self.books);
         }
         let mut databases = self.databases(view);
-        databases.retain(|database| first || self.has_grown(view, *database));
+        databases.retain(|database| {
+            first || self.has_grown(view, *database) || self.is_unvisited(names, *database)
+        });
         for some in databases.chunks(catalogs_at_once(self.options)) {
             for catalog in catalogs(names, some, self.options.level) {
-                if self.is_postponed(&catalog) {
+                if self.is_postponed(&catalog, fresh.position()) && !round.is_last() {
                     self.server.wait();
                 } else if !self.progress.is_interrupted() {
                     self.database(clusters, &catalog, round);

@@ -133,7 +133,9 @@ impl SuspiciousTables {
         tables: &mut BTreeMap<Table, TableLook>,
     ) {
         let (forks, unlisted) = forks_of(view, catalog);
-        if !catalog.names_are_complete() || !unlisted.is_empty() {
+        // Names of rows that are lost come from the indexes of pg_class.
+        let are_named = catalog.names_are_complete() || !catalog.lost_pages.is_empty();
+        if !are_named || !unlisted.is_empty() {
             let own = self.0.iter().filter(|table| table.0 == catalog.database);
             tables.extend(own.map(|table| (*table, None)));
         }
@@ -229,8 +231,7 @@ impl SuspiciousTables {
 /// The second look began under WAL that was there at the first: no checkpoint between them hides a
 /// change of what the first read.
 pub(super) fn overlap(first: ViewPosition, second: ViewPosition) -> bool {
-    let positions = first.wal_end.zip(second.redo);
-    positions.is_some_and(|(end, redo)| redo <= end)
+    first.overlaps(second)
 }
 
 fn tell_open(finding: &Finding, books: &mut RunLedger) {

@@ -1,6 +1,6 @@
 //! What recovery will do, read from the WAL that is there.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use pgclinic_format::control_file::Checkpoint;
 use pgclinic_format::layout::LAYOUTS;
@@ -210,6 +210,11 @@ impl Replay {
     /// The relation got its files after the redo point.
     pub fn creates(&self, file: FileNumber) -> bool {
         self.touched.created.contains(&file)
+    }
+
+    /// Main forks that are truncated behind the redo point, with the fewest blocks that each had.
+    pub(crate) fn truncated_to(&self) -> BTreeMap<FileNumber, u32> {
+        self.touched.truncated_to()
     }
 
     /// Databases whose folders are made anew or removed behind the redo point.

@@ -159,6 +159,12 @@ impl Touched {
         self.bound_files();
     }
 
+    /// Main forks that were cut, with the fewest blocks that each had.
+    pub(crate) fn truncated_to(&self) -> BTreeMap<FileNumber, u32> {
+        let all = self.truncated.iter();
+        all.map(|(file, own)| (*file, own.least)).collect()
+    }
+
     fn regrow(&mut self, file: FileNumber, block: BlockNo) {
         if let Some(own) = self.truncated.get_mut(&file) {
             own.regrown = own.regrown.max(block.saturating_add(1));

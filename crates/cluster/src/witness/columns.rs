@@ -18,7 +18,7 @@ use pgclinic_format::types::Tid;
 use pgclinic_format::{ColumnLayout, Oid};
 
 use super::column_types::KnownType;
-use super::entries::{NAME, SHORT, WORD, each_entry};
+use super::entries::{NAME, PagesLost, SHORT, WORD, each_entry};
 use crate::catalog_encoding::CatalogEncoding;
 use crate::cluster::Cluster;
 use crate::files::DatabaseDirectory;
@@ -62,16 +62,16 @@ impl Gap<'_> {
     }
 }
 
-/// What the indexes of `pg_attribute` say of columns that are missing, and how many entries lead to
-/// pages that are lost.
+/// What the indexes of `pg_attribute` say of columns that are missing, with the pages that are lost
+/// and how many entries lead to them.
 pub(crate) fn lost_columns(
     cluster: &Cluster,
     home: &DatabaseDirectory,
     words: CatalogEncoding,
     places: &RowPlaces,
     gaps: &BTreeMap<Oid, Gap<'_>>,
-) -> (LostColumns, u64) {
-    let mut entries_without_page = 0u64;
+) -> (LostColumns, PagesLost) {
+    let mut pages_lost = PagesLost::default();
     let mut rows: BTreeMap<Tid, (Oid, u16)> = BTreeMap::new();
     each_entry(
         cluster,
@@ -83,7 +83,7 @@ pub(crate) fn lost_columns(
                 return;
             };
             let (attnum, state) = (u16::try_from(attnum).unwrap_or(0), places.state(tid));
-            entries_without_page += u64::from(state == PlaceState::PageLost);
+            pages_lost.take(tid, state);
             let gap = gaps.get(&relation);
             if gap.is_some_and(|gap| gap.misses(attnum, state)) {
                 rows.insert(tid, (relation, attnum));
@@ -104,7 +104,7 @@ pub(crate) fn lost_columns(
             },
         );
     }
-    (joined(rows, &mut names), entries_without_page)
+    (joined(rows, &mut names), pages_lost)
 }
 
 /// A column that was renamed may have two rows: the later one is taken, and one on a page that is

@@ -1,11 +1,11 @@
 //! The entries of a catalog's btree that are in use: row and key columns.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use pgclinic_format::attribute::Attribute;
 use pgclinic_format::oid::{self, PG_NAMESPACE_NSPNAME_INDEX, PG_NAMESPACE_OID_INDEX};
 use pgclinic_format::types::Tid;
-use pgclinic_format::{ColumnLayout, Fork, LpFlags, Oid};
+use pgclinic_format::{BlockNo, ColumnLayout, Fork, LpFlags, Oid};
 
 use crate::btree_leaves::{Leaves, each_leaf};
 use crate::catalog_encoding::CatalogEncoding;
@@ -74,16 +74,32 @@ pub(crate) fn index_of_rows(catalog: Oid) -> Option<Oid> {
     })
 }
 
-/// Entries of this index that lead to pages which are lost.
-pub(crate) fn entries_without_page(
+/// Pages of a catalog that are lost, and the entries of its indexes that lead to them.
+#[derive(Default)]
+pub(crate) struct PagesLost {
+    pub(crate) blocks: BTreeSet<BlockNo>,
+    pub(crate) entries: u64,
+}
+
+impl PagesLost {
+    pub(super) fn take(&mut self, tid: Tid, state: PlaceState) {
+        if state == PlaceState::PageLost {
+            self.entries += 1;
+            self.blocks.insert(tid.block);
+        }
+    }
+}
+
+/// The pages to which entries of this index lead and which are lost.
+pub(crate) fn pages_lost(
     cluster: &Cluster,
     home: &DatabaseDirectory,
     index: &Relation,
     places: &RowPlaces,
-) -> u64 {
-    let mut lost = 0u64;
+) -> PagesLost {
+    let mut lost = PagesLost::default();
     each_entry_of(cluster, home, index, &[], &mut |tid, _| {
-        lost += u64::from(places.state(tid) == PlaceState::PageLost);
+        lost.take(tid, places.state(tid));
     });
     lost
 }

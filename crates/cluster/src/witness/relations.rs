@@ -13,14 +13,14 @@
 //!
 //! Truth: `src/include/catalog/pg_class.h`, `src/backend/catalog/heap.c`.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use pgclinic_format::oid::{
     GLOBAL_TABLESPACE, PG_CLASS_OID_INDEX, PG_CLASS_RELNAME_NSP_INDEX,
     PG_CLASS_TBLSPC_RELFILENODE_INDEX,
 };
 use pgclinic_format::types::Tid;
-use pgclinic_format::{Fork, Oid, RelationMap};
+use pgclinic_format::{BlockNo, Fork, Oid, RelationMap};
 
 use super::entries::{NAME, WORD, each_entry};
 use crate::catalog_encoding::CatalogEncoding;
@@ -89,8 +89,9 @@ pub(crate) struct ClassWitness<'a> {
 #[derive(Default)]
 pub(crate) struct LostRelations {
     pub(crate) relations: Vec<LostRelation>,
-    /// Entries that lead to pages which are lost.
+    /// Entries that lead to pages which are lost, and those pages.
     pub(crate) entries_without_page: u64,
+    pub(crate) lost_pages: BTreeSet<BlockNo>,
     /// Some index had all of its leaves.
     pub(crate) was_asked: bool,
 }
@@ -117,7 +118,7 @@ pub(crate) fn lost_relations(class: &ClassWitness<'_>) -> LostRelations {
     found.was_asked |= class.read_names(&mut candidates, whole);
     found.was_asked |= class.read_files(&mut candidates, whole);
     found.relations = class.counted(candidates);
-    if !found.was_asked || found.entries_without_page > 0 || !class.places.is_sound() {
+    if class.may_lack_rows(&found) {
         class.add_described_alone(&mut found.relations);
     }
     found
@@ -131,6 +132,13 @@ impl ClassWitness<'_> {
         self.places.is_sound() && !self.places.has_zeroed()
     }
 
+    /// Rows may be lost that no entry names. An index that a server splits while it is read is
+    /// no reason to think so.
+    fn may_lack_rows(&self, found: &LostRelations) -> bool {
+        let is_unheard = !found.was_asked && !self.places.are_on_their_way();
+        is_unheard || found.entries_without_page > 0 || !self.places.is_sound()
+    }
+
     fn read_oids(&self, candidates: &mut Candidates, found: &mut LostRelations) -> bool {
         each_entry(
             self.cluster,
@@ -139,12 +147,17 @@ impl ClassWitness<'_> {
             &[WORD],
             &mut |tid, keys| {
                 let state = self.places.state(tid);
-                found.entries_without_page += u64::from(state.is_without_page());
+                if state.is_without_page() {
+                    found.entries_without_page += 1;
+                    found.lost_pages.insert(tid.block);
+                }
                 let Some(oid) = keys.oid(0) else {
                     return;
                 };
                 let is_known = self.relations.contains_key(&oid);
-                if !is_known && (state != PlaceState::Row || self.describes(oid)) {
+                // While a server writes, an entry leads to rows of another moment.
+                let is_described = || !self.places.are_on_their_way() && self.describes(oid);
+                if !is_known && (state != PlaceState::Row || is_described()) {
                     candidates.entry(tid).or_default().oid = Some(oid);
                 }
             },

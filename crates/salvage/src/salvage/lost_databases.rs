@@ -3,7 +3,7 @@
 use pgclinic_cluster::{Cluster, Comparison, Database, RelationFileName};
 use pgclinic_format::Oid;
 use pgclinic_format::oid::DEFAULT_TABLESPACE;
-use pgclinic_model::document::{LostDatabase, NotChecked};
+use pgclinic_model::document::{LostDatabase, NotChecked, SalvageReport};
 use pgclinic_source::{Entry, SourceErrorKind};
 
 use super::plan::not_salvaged;
@@ -19,7 +19,7 @@ pub(super) enum DirectoryState {
 }
 
 impl DirectoryState {
-    /// Of a database of a cluster on which no server is at work.
+    /// Of a database. While a server runs, what one look misses may be on its way.
     pub(super) fn of(cluster: &Cluster, oid: Oid) -> Self {
         let named = cluster.databases.get(&oid);
         let compared = cluster.may_compare(Comparison::DatabasesWithDirectories);
@@ -50,6 +50,17 @@ impl DirectoryState {
                 ),
                 directory,
             }),
+        }
+    }
+}
+
+impl DirectoryState {
+    /// Says what is not there.
+    pub(super) fn add_to(self, account: &mut SalvageReport) {
+        match self {
+            DirectoryState::There => {}
+            DirectoryState::Lost(lost) => account.lost_databases.push(lost),
+            DirectoryState::Unknown(gap) => account.not_salvaged.push(gap),
         }
     }
 }

@@ -779,10 +779,11 @@ fn is_gone(cluster: &Cluster, database: Oid, account: &mut SalvageReport) -> boo
             account
                 .not_salvaged
                 .extend(lost_databases::unnamed(cluster, database));
-            return false;
+            false
         }
-        DirectoryState::Lost(lost) => account.lost_databases.push(lost),
-        DirectoryState::Unknown(gap) => account.not_salvaged.push(gap),
+        absent => {
+            absent.add_to(account);
+            true
+        }
     }
-    true
 }

@@ -168,6 +168,8 @@ impl Plan {
                 let left_out = files.leave_out(cluster, catalog, relation);
                 if left_out {
                     table.notes.push(left_out_by(cluster).into());
+                } else if unlogged && cluster.is_running() {
+                    self.not_salvaged.extend(in_shared_buffers(&table));
                 } else if unlogged && cluster.is_replayed() {
                     let note = "unlogged: a server empties it after a crash; its rows were taken as they lie there";
                     table.notes.push(note.into());
@@ -251,6 +253,16 @@ fn left_out_by(cluster: &Cluster) -> &'static str {
     } else {
         "unlogged: a standby has none of its rows"
     }
+}
+
+/// No checkpoint writes pages of unlogged tables, but the one of a shutdown: a server that runs may
+/// have any of them in its memory. A file without blocks has no rows anywhere, as it grows before
+/// its pages are filled.
+fn in_shared_buffers(table: &Table) -> Option<NotChecked> {
+    (table.files.bytes() > 0).then_some(())?;
+    let what = format!("rows of the unlogged table {}", table.full_name());
+    let why = "the server may have them in its memory only: it writes unlogged pages to files when it shuts down (18 also at CHECKPOINT (FLUSH_UNLOGGED)). salvage postgres://… asks the server for them";
+    Some(not_salvaged(&what, why))
 }
 
 pub(crate) fn not_salvaged(what: &str, why: &str) -> NotChecked {

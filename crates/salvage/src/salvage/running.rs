@@ -19,12 +19,15 @@ use pgclinic_format::Oid;
 use pgclinic_format::wal::FileNumber;
 use pgclinic_model::Progress;
 use pgclinic_model::document::{LossPlace, NotChecked, SalvageReport, TableAccount};
-use pgclinic_scan::live::{CatalogReads, FreshView, Left, Round, Rounds, RoundsEnd, rounds};
+use pgclinic_scan::live::{
+    CatalogReads, FreshView, Left, Round, Rounds, RoundsEnd, ViewPosition, rounds,
+};
 
 use super::error::SalvageError;
 use super::finished_tables::FinishedTables;
 use super::folder::Folder;
 use super::loss_search::Asked;
+use super::lost_databases::DirectoryState;
 use super::ordered_files::LineDestination;
 use super::plan::{Planned, not_salvaged};
 use super::witnesses::Witness;
@@ -48,6 +51,8 @@ struct Open {
     tables: BTreeMap<Oid, TableAccount>,
     /// Sequences and large objects, with what the look before lost of these.
     beside: Option<Vec<LossPlace>>,
+    /// Its directory was not there at the look before.
+    is_without_directory: bool,
 }
 
 impl Open {
@@ -55,6 +60,14 @@ impl Open {
         Open {
             is_new: true,
             ..Open::default()
+        }
+    }
+
+    /// Its directory is not there at a first look.
+    fn without_directory() -> Self {
+        Open {
+            is_without_directory: true,
+            ..Open::new()
         }
     }
 
@@ -85,6 +98,7 @@ pub(super) fn salvage(
         open: BTreeMap::new(),
         names: BTreeMap::new(),
         catalog_reads: CatalogReads::default(),
+        shared_losses: SharedLosses::default(),
         account: None,
     };
     // A server that went away for good leaves what was open as it was.
@@ -112,6 +126,7 @@ struct Run<'a> {
     /// Folders of the databases at the destination.
     names: BTreeMap<Oid, String>,
     catalog_reads: CatalogReads,
+    shared_losses: SharedLosses,
     /// Since the first view.
     account: Option<SalvageReport>,
 }
@@ -132,9 +147,10 @@ impl Rounds for Run<'_> {
             Some(account) => account,
             None => self.begin(view)?,
         };
+        let shared = self.shared_losses.look(view, round, &mut account);
         self.databases(view, round, &mut account)?;
         self.account = Some(account);
-        Ok(if self.open.is_empty() {
+        Ok(if self.open.is_empty() && shared == Left::Nothing {
             Left::Nothing
         } else {
             Left::Something
@@ -176,6 +192,19 @@ impl Run<'_> {
                 let what = format!("database {name}");
                 account.not_salvaged.push(dropped(what));
                 continue;
+            }
+            if open.is_new {
+                match directory(view.replayed_cluster(), database, &open, round) {
+                    Directory::There => {}
+                    Directory::Awaited => {
+                        self.open.insert(database, Open::without_directory());
+                        continue;
+                    }
+                    Directory::Absent(told) => {
+                        told.add_to(account);
+                        continue;
+                    }
+                }
             }
             let one = OneRound {
                 folder: self.folder,
@@ -226,6 +255,63 @@ impl Run<'_> {
     }
 }
 
+/// What is done about the directory of a database.
+enum Directory {
+    There,
+    /// The server may be removing it, or have moved it: a newer look tells.
+    Awaited,
+    /// It was not there at two looks.
+    Absent(DirectoryState),
+}
+
+fn directory(cluster: &Cluster, database: Oid, open: &Open, round: Round) -> Directory {
+    match DirectoryState::of(cluster, database) {
+        DirectoryState::There => Directory::There,
+        absent if open.is_without_directory => Directory::Absent(absent),
+        DirectoryState::Lost(lost) if round.is_last() => {
+            let what = format!("database {}", lost.database);
+            let why = format!(
+                "{}, as the last look found it: a newer one shows whether the server dropped it",
+                lost.why
+            );
+            Directory::Absent(DirectoryState::Unknown(not_salvaged(&what, &why)))
+        }
+        absent if round.is_last() => Directory::Absent(absent),
+        _ => Directory::Awaited,
+    }
+}
+
+/// What the shared catalogs lost, as the look before saw it.
+#[derive(Default)]
+struct SharedLosses {
+    before: Vec<NotChecked>,
+    position: ViewPosition,
+    is_settled: bool,
+}
+
+impl SharedLosses {
+    /// Tells what two looks under WAL that overlaps find, and what the last one finds.
+    fn look(&mut self, view: &FreshView<'_>, round: Round, account: &mut SalvageReport) -> Left {
+        if self.is_settled {
+            return Left::Nothing;
+        }
+        let troubles = view.replayed_cluster().troubles.iter();
+        let gaps = troubles.map(|trouble| not_salvaged(&trouble.what, &trouble.why));
+        let found: Vec<NotChecked> = gaps
+            .filter(|gap| !account.not_salvaged.contains(gap))
+            .collect();
+        let position = view.position();
+        let is_same = found == self.before && self.position.overlaps(position);
+        self.is_settled = found.is_empty() || is_same || round.is_last();
+        if self.is_settled {
+            account.not_salvaged.extend(found);
+            return Left::Nothing;
+        }
+        (self.before, self.position) = (found, position);
+        Left::Something
+    }
+}
+
 /// Nobody knows whether what is missing of the table is lost.
 fn unsettle(table: &mut TableAccount, account: &mut SalvageReport) {
     table.unsettled = true;
@@ -255,7 +341,7 @@ impl OneRound<'_> {
         let is_torn = !catalog.troubles.is_empty() || !files.troubles.is_empty();
         if !is_torn {
             catalog_reads.are_whole(database);
-        } else if catalog_reads.are_read_again(database) && !self.is_last {
+        } else if catalog_reads.are_read_again(&catalog, self.view.position()) && !self.is_last {
             return Ok(open);
         }
         if self.work.options.without_catalogs || catalog.is_blind() {
@@ -304,9 +390,9 @@ impl OneRound<'_> {
         self.work.count(&search, &asked, &mut settled, account)?;
         account.tables.extend(settled);
         Ok(Open {
-            is_new: false,
             tables: left,
             beside,
+            ..Open::default()
         })
     }
 

@@ -26,6 +26,15 @@ pub struct ViewPosition {
     pub wal_end: Option<Lsn>,
 }
 
+impl ViewPosition {
+    /// The WAL of the newer view begins before that of this one ends: no checkpoint between them
+    /// hides a change of what this one read.
+    pub fn overlaps(self, newer: ViewPosition) -> bool {
+        let positions = self.wal_end.zip(newer.redo);
+        positions.is_some_and(|(end, redo)| redo <= end)
+    }
+}
+
 /// What a view makes of the WAL, if there is any to apply.
 type Replay<'r> = &'r dyn Fn(&Cluster) -> Option<(Cluster, Replayed)>;
 

@@ -24,6 +24,7 @@ use pgclinic_format::{Fork, Lsn, Oid, Page};
 use pgclinic_source::Source;
 
 use crate::cluster::Cluster;
+use crate::databases::read_databases_again;
 use crate::file_name::relation_path;
 use crate::multixact::MultiXacts;
 use crate::state::{Applied, ReplayInMemory, State};
@@ -178,7 +179,10 @@ impl Cluster {
         } else {
             Applied::NotAll
         };
-        let cluster = cluster.after(replay, applied);
+        let mut cluster = cluster.after(replay, applied);
+        if cluster.is_running() {
+            read_databases_again(&mut cluster);
+        }
         Some((cluster, replayed))
     }
 
