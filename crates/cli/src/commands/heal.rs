@@ -136,6 +136,7 @@ impl Command for Heal {
     fn arguments(&self) -> ClapCommand {
         let checksums = checksums::Arguments::augment_args(ClapCommand::new(CHECKSUMS))
             .about("Turns data checksums on or off, and verifies them")
+            .override_usage(checksums::USAGE)
             .after_help(checksums::AFTER_HELP);
         Arguments::augment_args(ClapCommand::new(self.name()))
             .subcommand(checksums)

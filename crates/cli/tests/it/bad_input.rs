@@ -281,7 +281,13 @@ fn a_running_server_is_left_alone() {
     let map = fs::read(copy.pgdata.join("global/pg_filenode.map")).expect("a file");
     pgclinic(&["measure", pgdata]).exits(0);
     let rows = folder.path().join("rows");
-    pgclinic(&["salvage", pgdata, "--to", text(&rows)]).exits(0);
+    // Of its unlogged tables the server may have rows that no file has.
+    let salvaged = pgclinic(&["salvage", pgdata, "--to", text(&rows)]).exits(3);
+    assert!(
+        salvaged.out.contains("rows of the unlogged table"),
+        "{}",
+        salvaged.out
+    );
     let page = ["inspect", pgdata, "--relation", "public.visits"];
     pgclinic(&page).exits(0);
     refused(

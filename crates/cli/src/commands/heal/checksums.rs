@@ -35,15 +35,18 @@ use crate::target::{self, Opening};
 /// Damaged pages that a document names.
 const DAMAGED_MAX: usize = 1000;
 
-pub(super) const AFTER_HELP: &str = "\
-The control file is written last: up to then the cluster starts as before, and a
-run that was stopped or killed goes on with --resume or is undone with --undo.
-A page that the structure check calls damaged gets no checksum that would make it
-look sound: nothing is written until it is healed, or --leave-damaged or --include
-says what becomes of it.
+/// Clap would put all actions into one line.
+pub(super) const USAGE: &str = "pgclinic heal checksums PGDATA ACTION [OPTIONS]";
 
-Exit codes: 0 done and verified (or nothing to do), 1 what was read back is not
-right or nodes differ, 2 refused or could not work, 3 something could not be read.
+pub(super) const AFTER_HELP: &str = "\
+The control file is written last: up to then the cluster starts as before, and
+a run that was stopped goes on with --resume or is undone with --undo. A page
+that the structure check calls damaged gets no checksum that would make it look
+sound: it is healed first, or --leave-damaged or --include decides about it.
+
+Exit codes: 0 done and verified, or nothing to do; 1 what was read back is not
+right, or nodes differ; 2 refused or could not work; 3 something could not be
+read.
 
 Examples:
   pgclinic heal checksums PGDATA --enable --dry-run
@@ -65,12 +68,12 @@ pub(super) struct Arguments {
     /// Turn them off; pages stay as they are
     #[arg(long, group = "action")]
     disable: bool,
-    /// Verify the checksums of all pages, or of a selection
+    /// Verify the checksums of pages
     ///
-    /// As `pgclinic check --level pages` does.
+    /// Of all pages, or of a selection, as `pgclinic check --level pages` does.
     #[arg(long, group = "action")]
     check: bool,
-    /// Say whether pg_upgrade to this cluster would refuse
+    /// Say whether pg_upgrade would refuse
     ///
     /// The data directory that initdb made for the new cluster, or the number of its major version,
     /// such as 18, where it is not there yet. Both ways out are shown, with the time that each
