@@ -11,7 +11,7 @@ use crate::error::{Error, Result};
 /// `postmaster.pid`.
 #[derive(Debug)]
 pub(crate) struct ClusterLock {
-    _directory: File,
+    directory: File,
 }
 
 impl ClusterLock {
@@ -19,13 +19,20 @@ impl ClusterLock {
     pub(crate) fn take(pgdata: &Path) -> Result<Self> {
         let directory = File::open(pgdata).map_err(Error::io("open", pgdata))?;
         match directory.try_lock() {
-            Ok(()) => Ok(ClusterLock {
-                _directory: directory,
-            }),
+            Ok(()) => Ok(ClusterLock { directory }),
             Err(TryLockError::WouldBlock) => Err(Error::Locked {
                 pgdata: pgdata.into(),
             }),
             Err(TryLockError::Error(error)) => Err(Error::io("lock", pgdata)(error)),
         }
+    }
+}
+
+/// The lock belongs to what was opened, not to this descriptor: a process that another thread begins
+/// to start has a copy of it for a moment, and would keep the lock after it is closed here.
+impl Drop for ClusterLock {
+    fn drop(&mut self) {
+        // Where it fails the lock ends with the descriptor.
+        let _ends_anyway = self.directory.unlock();
     }
 }

@@ -261,6 +261,10 @@ const GALLERY: &[(&str, &str)] = &[
         "value-makes-no-sense",
     ),
     (
+        "pg_stat_database.checksum_failures is 3 for shop",
+        "checksum-failures-counter",
+    ),
+    (
         "what does zero_damaged_pages do?",
         "zero-damaged-pages-setting",
     ),

@@ -147,7 +147,11 @@ const LARGE: &str = "only the large filling has what is hurt: pgclinic drill --l
 const BACKUP: &str = "only a base backup has a manifest: crates/cli/tests/base_backup.rs";
 
 /// Rules that no injury of one cluster's files can bring about, with the test that does.
-const RULES_WITHOUT_INJURY: [(&str, &str); 15] = [
+const RULES_WITHOUT_INJURY: [(&str, &str); 16] = [
+    (
+        "missing-directory",
+        "a journal keeps files, not directories: crates/check/tests/it/directories.rs",
+    ),
     (
         "transaction-status-contradicted",
         "rows of many pages must contradict pg_xact: crates/check/tests/it/lost_blocks.rs",
