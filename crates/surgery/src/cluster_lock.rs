@@ -28,8 +28,8 @@ impl ClusterLock {
     }
 }
 
-/// The lock belongs to what was opened, not to this descriptor: a process that another thread begins
-/// to start has a copy of it for a moment, and would keep the lock after it is closed here.
+/// The lock belongs to what was opened, not to this descriptor: a process that another thread
+/// begins to start has a copy of it for a moment, and would keep the lock after it is closed here.
 impl Drop for ClusterLock {
     fn drop(&mut self) {
         // Where it fails the lock ends with the descriptor.
