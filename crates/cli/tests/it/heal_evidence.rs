@@ -187,8 +187,80 @@ fn what_nothing_proves_is_listed_and_stays() {
             .exits(3),
     );
     assert!(alone.cures.is_empty() && alone.applied.is_none());
-    assert_eq!(alone.not_healed.len(), 1);
-    assert!(alone.not_healed[0].needs_loss && !alone.not_healed[0].why.is_empty());
+    // The WAL that was taken away is damage of its own.
+    let (page, rest): (Vec<_>, Vec<_>) = alone.not_healed.iter().partition(|own| own.needs_loss);
+    assert!(
+        rest.iter().all(|own| own.path.starts_with("pg_wal")),
+        "{rest:?}"
+    );
+    assert_eq!(page.len(), 1);
+    assert!(page[0].path == ward.table && !page[0].why.is_empty());
     let table = ward.copy.pgdata.join(&ward.table);
     assert_eq!(fs::read(&table).ok().as_ref(), hurt.get(&table));
+}
+
+/// What is damaged and is no page must not be passed over: nothing to heal means nothing is wrong.
+#[test]
+fn damage_that_is_no_page_is_never_nothing_to_heal() {
+    let wounds: [fn(&Ward); 4] = [
+        |ward| fs::remove_file(ward.copy.pgdata.join(&ward.table)).expect("a file"),
+        |ward| {
+            let file = fs::File::options()
+                .write(true)
+                .open(ward.copy.pgdata.join(&ward.table));
+            file.expect("a file").set_len(5 * PAGE).expect("a cut");
+        },
+        |ward| fs::remove_file(ward.copy.pgdata.join("pg_xact/0000")).expect("a file"),
+        |ward| fs::remove_dir_all(ward.copy.pgdata.join("pg_twophase")).expect("a directory"),
+    ];
+    for (number, wound) in wounds.into_iter().enumerate() {
+        let ward = Ward::new();
+        wound(&ward);
+        let planned = document(&ward.heal(&["--backup", text(&ward.backup)]).exits(3));
+        assert_eq!(planned.outcome, HealOutcome::Planned, "wound {number}");
+        assert!(!planned.not_healed.is_empty(), "wound {number}");
+    }
+}
+
+/// A backup whose own page was zeroed would make an empty page of a damaged one.
+#[test]
+fn a_page_of_zeros_in_a_backup_proves_nothing() {
+    let ward = Ward::new();
+    let mut running = ward.copy.start_with(&as_primary()).expect("a server");
+    execute(
+        &running,
+        "CREATE TABLE public.still AS SELECT g FROM generate_series(1, 5000) AS g",
+    );
+    execute(&running, "CHECKPOINT");
+    running.stop(StopMode::Fast).expect("a stop");
+    let mut running = ward.copy.start_with(&as_primary()).expect("a server");
+    let path = value(&running, "SELECT pg_relation_filepath('public.still')");
+    let backup = ward.backup.with_extension("later");
+    streamed_backup(&running, &backup, None);
+    running.stop(StopMode::Fast).expect("a stop");
+    // Only the backup knows the page: WAL from before it is gone.
+    let names = fs::read_dir(backup.join("pg_wal")).expect("a directory");
+    let names = names.map(|entry| entry.expect("an entry").file_name());
+    let first = names
+        .filter(|name| name.len() == 24)
+        .min()
+        .expect("a segment");
+    for entry in fs::read_dir(ward.copy.pgdata.join("pg_wal")).expect("a directory") {
+        let entry = entry.expect("an entry");
+        if entry.file_name().len() == 24 && entry.file_name() < first {
+            fs::remove_file(entry.path()).expect("a segment");
+        }
+    }
+    ward.hurt(&path, 3);
+    let words = ["--backup", text(&backup)];
+    let sound = document(&ward.heal(&words).exits(3));
+    assert_eq!(sound.cures.len(), 1, "{:?}", sound.not_healed);
+    let file = fs::File::options().write(true).open(backup.join(&path));
+    file.expect("a file")
+        .write_all_at(&[0; 8192], 3 * PAGE)
+        .expect("a write");
+    let zeroed = document(&ward.heal(&[&words[..], &["--yes"]].concat()).exits(3));
+    assert!(zeroed.cures.is_empty() && zeroed.applied.is_none());
+    let why = zeroed.not_healed.iter().flat_map(|own| &own.why);
+    assert!(why.into_iter().any(|why| why.contains("all zero")));
 }

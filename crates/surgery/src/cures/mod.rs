@@ -34,7 +34,7 @@ mod zero_page;
 pub use check_again::check_again;
 pub use control::control_file_hash;
 pub use plan::{HealPlan, plan_heal};
-pub use restore_page::{ProvenPage, ProvenPages, RESTORE_PAGE};
+pub use restore_page::{ProvenPage, ProvenPages, RESTORE_PAGE, is_same_page};
 pub use saved_rows::rows_to_save;
 
 use draft::Draft;

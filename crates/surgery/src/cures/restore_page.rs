@@ -29,6 +29,9 @@ pub struct ProvenPage {
     pub bytes: Vec<u8>,
     /// How it is proven, a sentence each.
     pub evidence: Vec<String>,
+    /// Whether the bytes of the copy that it begins with are right is unknown: it has no data
+    /// checksums.
+    pub is_unverified: bool,
 }
 
 /// Pages that are proven, by the first file of their fork and their block.
@@ -38,18 +41,22 @@ fn restore_page(place: &HeapPlace<'_>) -> Result<Draft> {
     let Some(proven) = place.proven else {
         return place.refuse("neither WAL nor a copy proves what the page was; name more of them with --wal, --backup or --standby");
     };
-    if is_same(place.cluster, place.bytes, &proven.bytes) {
+    if is_same_page(place.cluster, place.bytes, &proven.bytes) {
         return place.refuse("the page is as it should be");
     }
     let summary = "the page becomes what WAL says that it was, but for hint bits, which the server sets again";
     let mut draft = Draft::new(proven.bytes.clone(), summary, Safety::Exact);
     draft.evidence.clone_from(&proven.evidence);
     draft.replaces_page = true;
+    if proven.is_unverified {
+        draft.safety = Safety::Lossy;
+        draft = draft.warn("the copy has no data checksums: whether its page is as it was written cannot be verified, and its values may be wrong");
+    }
     Ok(draft)
 }
 
-/// But for a checksum that a cluster without them never reads.
-fn is_same(cluster: &Cluster, one: &[u8], other: &[u8]) -> bool {
+/// Whether two pages are equal, but for a checksum that a cluster without them never reads.
+pub fn is_same_page(cluster: &Cluster, one: &[u8], other: &[u8]) -> bool {
     const PD_CHECKSUM: std::ops::Range<usize> = 8..10;
     if cluster.checksums() == Some(true) {
         return one == other;

@@ -1,24 +1,25 @@
 //! Pages that come back by evidence: what the structure check calls damaged, and what WAL, backups
 //! and other copies prove of it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use clap::Args;
 use pgclinic_check::{CheckOptions, check_cluster};
 use pgclinic_cluster::wal::{
-    BlockAddress, CopyOfCluster, Evidence, ReplaySpace, WalDirectory, recover_blocks,
+    BlockAddress, CopyOfCluster, Evidence, PageOrigin, ReplaySpace, WalDirectory, recover_blocks,
 };
-use pgclinic_cluster::{Cluster, ForkFiles};
+use pgclinic_cluster::{Cluster, ForkFiles, read_block};
 use pgclinic_format::Fork;
 use pgclinic_model::document::{
     CheckDocument, CureRequest, FileKind, HealEvidence, NotChecked, NotHealed, RelationSummary,
 };
-use pgclinic_model::{Level, shell_word};
+use pgclinic_model::{Finding, Level, Severity, shell_word};
 use pgclinic_source::DataDirectory;
 use pgclinic_spill::Part;
-use pgclinic_surgery::cures::{ProvenPage, ProvenPages, RESTORE_PAGE};
+use pgclinic_surgery::checksums::PageOfFork;
+use pgclinic_surgery::cures::{ProvenPage, ProvenPages, RESTORE_PAGE, is_same_page};
 
 use super::Arguments;
 use crate::args::ChainArgs;
@@ -142,6 +143,8 @@ impl Search<'_, '_> {
                 None => found.not_healed.push(other_way(relation)),
             }
         }
+        let elsewhere = damage_elsewhere(&document, &wanted, &found.not_healed);
+        found.not_healed.extend(elsewhere);
         self.prove(&wanted, &mut found)?;
         Ok(found)
     }
@@ -162,6 +165,22 @@ impl Search<'_, '_> {
         let mut found = Found::default();
         self.prove(&wanted, &mut found)?;
         Ok(found.proven)
+    }
+
+    /// The page begins with bytes that no checksum covers: an image in WAL has the record's.
+    fn is_unverified(&self, origin: &PageOrigin) -> bool {
+        match origin {
+            PageOrigin::Image { .. } | PageOrigin::NewPage { .. } => false,
+            PageOrigin::Copy { has_checksum, .. } => !has_checksum,
+            PageOrigin::SameState { .. } => self.cluster.checksums() != Some(true),
+        }
+    }
+
+    /// The page on the disk is this one already.
+    fn holds(&self, page: &Wanted<'_>, bytes: &[u8]) -> bool {
+        let source = self.cluster.source();
+        let found = read_block(source.as_ref(), page.files, self.cluster.build, page.block);
+        found.is_some_and(|found| is_same_page(self.cluster, &found, bytes))
     }
 
     fn bar(&self) -> Bar {
@@ -222,11 +241,21 @@ impl Search<'_, '_> {
                         Failure::new(format!("a recovered page is lost: {error}"))
                     })?;
                     let Some(bytes) = bytes else { continue };
+                    if self.holds(page, &bytes) {
+                        let why =
+                            "the page is what WAL says that it was: what is wrong lies elsewhere";
+                        let reasons = vec![why.to_owned()];
+                        found
+                            .not_healed
+                            .push(not_proven(page, reasons, self.pgdata));
+                        continue;
+                    }
                     found.proven.insert(
                         (page.files.path(0), page.block),
                         ProvenPage {
                             bytes,
                             evidence: exact.evidence(),
+                            is_unverified: self.is_unverified(&exact.origin),
                         },
                     );
                     found.requests.push(request(page));
@@ -248,6 +277,88 @@ impl Search<'_, '_> {
             });
         }
         Ok(())
+    }
+}
+
+/// Damage that belongs to none of these pages: files that are missing or too short, status files,
+/// the control file. What follows from a page that comes back goes with it.
+fn damage_elsewhere(
+    document: &CheckDocument,
+    wanted: &[Wanted<'_>],
+    other: &[NotHealed],
+) -> Vec<NotHealed> {
+    let pages = wanted.iter();
+    let pages: BTreeSet<PageOfFork> = pages
+        .map(|page| PageOfFork::new(&page.files.path(0), page.block.into()))
+        .collect();
+    let page_of = |finding: &Finding| {
+        let block = finding.place.block?;
+        Some(PageOfFork::new(&finding.place.path, block.into()))
+    };
+    let is_wanted = |finding: &Finding| page_of(finding).is_some_and(|page| pages.contains(&page));
+    let is_other = |finding: &Finding| {
+        page_of(finding).is_some_and(|page| {
+            let mut own = other.iter().filter(|own| own.path == page.path);
+            own.any(|own| {
+                own.blocks
+                    .iter()
+                    .any(|[start, end]| (*start..*end).contains(&page.block))
+            })
+        })
+    };
+    let damage = document.findings.iter();
+    let damage = damage.filter(|own| own.severity == Severity::Damage);
+    let roots: BTreeSet<&str> = damage
+        .clone()
+        .filter(|own| is_wanted(own))
+        .map(|own| own.id.as_str())
+        .collect();
+    let follows = |own: &Finding| {
+        own.caused_by
+            .as_deref()
+            .is_some_and(|id| roots.contains(id))
+    };
+    let mut by_path: BTreeMap<&str, Vec<&Finding>> = BTreeMap::new();
+    for finding in damage.filter(|own| !is_wanted(own) && !is_other(own) && !follows(own)) {
+        by_path
+            .entry(&finding.place.path)
+            .or_default()
+            .push(finding);
+    }
+    by_path
+        .into_iter()
+        .map(|(path, findings)| not_of_a_page(path, &findings, &document.target.spec))
+        .collect()
+}
+
+/// Findings of one file that are listed with their words.
+const FINDINGS_SHOWN: usize = 5;
+
+fn not_of_a_page(path: &str, findings: &[&Finding], pgdata: &str) -> NotHealed {
+    let blocks = findings.iter().filter_map(|own| own.place.block);
+    let shown = findings.iter().take(FINDINGS_SHOWN);
+    let mut why: Vec<String> = shown
+        .map(|own| format!("{}: {}", own.rule, own.message))
+        .collect();
+    let more = findings.len().saturating_sub(FINDINGS_SHOWN);
+    if more > 0 {
+        why.push(format!("and {more} more findings of this file"));
+    }
+    let rules: BTreeSet<&str> = findings.iter().map(|own| own.rule.as_str()).collect();
+    let mut commands = vec![format!(
+        "pgclinic check {} --level full",
+        shell_word(pgdata)
+    )];
+    commands.extend(rules.iter().map(|rule| format!("pgclinic explain {rule}")));
+    NotHealed {
+        path: path.to_owned(),
+        relation: findings.iter().find_map(|own| own.place.relation.clone()),
+        blocks: blocks
+            .map(|block| [block.into(), u64::from(block) + 1])
+            .collect(),
+        needs_loss: false,
+        why,
+        commands,
     }
 }
 

@@ -110,11 +110,13 @@ impl<'a> PageCopy<'a> {
         let bytes = read_block(self.cluster, at)?;
         let page = Page::parse(&bytes).ok_or("it is no page")?;
         let lsn = page.pd_lsn();
+        if page.is_zeroed() {
+            // A page that was never written looks the same as one that a disk lost, and has no
+            // checksum; WAL makes the former anew before it changes it.
+            return Err("the page is all zero there, which proves nothing".into());
+        }
         if page.is_new() {
-            let is_zeroed = page.is_zeroed();
-            return is_zeroed
-                .then_some((bytes, Lsn(0)))
-                .ok_or_else(|| "pd_upper is 0, and other bytes are not".into());
+            return Err("pd_upper is 0, and other bytes are not".into());
         }
         let (stored, computed) = (page.pd_checksum(), page_checksum(&bytes, at.block));
         if self.has_checksums() && stored != computed {
