@@ -280,7 +280,7 @@ impl Search<'_, '_> {
     }
 }
 
-/// Damage that belongs to none of these pages: files that are missing or too short, status files,
+/// Damage that belongs to none of these pages: files that are missing or too short, SLRU files,
 /// the control file. What follows from a page that comes back goes with it.
 fn damage_elsewhere(
     document: &CheckDocument,
