@@ -35,8 +35,6 @@ pub enum ChecksumsOutcome {
     Planned,
     /// Damaged pages are in the way; nothing was written.
     Refused,
-    /// What was read back is not right: data checksums stay as they were.
-    Failed,
     /// Somebody stopped it; the cluster starts as before.
     Interrupted,
     /// Nodes or clusters do not match.

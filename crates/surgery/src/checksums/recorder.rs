@@ -86,23 +86,21 @@ impl<W: Write + Send> CompanionShare for RecorderShare<'_, W> {
         let mut counts = PageCounts::default();
         let mut fields = Vec::new();
         let pages: Vec<(BlockNo, &[u8])> = window.pages().collect();
-        for group in pages.chunks(4) {
-            let hashes = hashes_of(group);
-            for ((block, page), hash) in group.iter().zip(hashes) {
-                let Some(view) = Page::parse(page).filter(|view| !view.is_new()) else {
-                    counts.pages_new += 1;
-                    continue;
-                };
-                counts.pages += 1;
-                let (before, after) = (view.pd_checksum(), checksum_at(hash, *block));
-                if before != after {
-                    counts.to_write += 1;
-                    fields.push(ChecksumField {
-                        block: *block,
-                        before,
-                        after,
-                    });
-                }
+        let hashes = hashes_of(pages.iter().map(|(_, page)| *page));
+        for ((block, page), hash) in pages.iter().zip(hashes) {
+            let Some(view) = Page::parse(page).filter(|view| !view.is_new()) else {
+                counts.pages_new += 1;
+                continue;
+            };
+            counts.pages += 1;
+            let (before, after) = (view.pd_checksum(), checksum_at(hash, *block));
+            if before != after {
+                counts.to_write += 1;
+                fields.push(ChecksumField {
+                    block: *block,
+                    before,
+                    after,
+                });
             }
         }
         self.recorder.add(&window.file.path, &fields, counts);
@@ -112,10 +110,12 @@ impl<W: Write + Send> CompanionShare for RecorderShare<'_, W> {
     fn keep(self: Box<Self>, _: u64) {}
 }
 
-/// Four pages at once are quicker than one after the other.
-fn hashes_of(pages: &[(BlockNo, &[u8])]) -> Vec<u32> {
-    match pages {
-        [(_, a), (_, b), (_, c), (_, d)] => page_hashes([a, b, c, d]).to_vec(),
-        others => others.iter().map(|(_, page)| page_hash(page)).collect(),
-    }
+/// The hash of each page: four at once are quicker than one after the other.
+pub(super) fn hashes_of<'p>(pages: impl Iterator<Item = &'p [u8]>) -> Vec<u32> {
+    let pages: Vec<&[u8]> = pages.collect();
+    let (fours, rest) = pages.as_chunks::<4>();
+    let fours = fours.iter().flat_map(|four| page_hashes(*four));
+    fours
+        .chain(rest.iter().map(|page| page_hash(page)))
+        .collect()
 }

@@ -153,11 +153,6 @@ fn not_read(document: &CheckDocument, counts: PageCounts, forks: &Forks) -> Vec<
     gaps
 }
 
-/// Every byte came.
-pub(super) fn is_read_whole(document: &CheckDocument) -> bool {
-    document.coverage.bytes_unreadable == 0 && document.coverage.bytes_skipped == 0
-}
-
 /// Every page that the check calls damaged.
 pub fn damaged_pages(document: &CheckDocument) -> Vec<PageOfFork> {
     let ranges = document.relations.iter().flat_map(|relation| {

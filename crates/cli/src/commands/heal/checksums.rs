@@ -44,9 +44,9 @@ a run that was stopped goes on with --resume or is undone with --undo. A page
 that the structure check calls damaged gets no checksum that would make it look
 sound: it is healed first, or --leave-damaged or --include decides about it.
 
-Exit codes: 0 done and verified, or nothing to do; 1 what was read back is not
-right, or nodes differ; 2 refused or could not work; 3 something could not be
-read.
+Exit codes: 0 done and read back, or nothing to do; 1 --check found a wrong
+checksum, or nodes differ; 2 refused or could not work; 3 something could not
+be read.
 
 Examples:
   pgclinic heal checksums PGDATA --enable --dry-run
@@ -169,7 +169,7 @@ fn exit_of(document: &ChecksumsDocument) -> Exit {
         | ChecksumsOutcome::Unchanged
         | ChecksumsOutcome::Planned
         | ChecksumsOutcome::Same => Exit::Healthy,
-        ChecksumsOutcome::Failed | ChecksumsOutcome::Differs => Exit::Damaged,
+        ChecksumsOutcome::Differs => Exit::Damaged,
         ChecksumsOutcome::Refused => Exit::Failed,
         ChecksumsOutcome::Incomplete => Exit::Incomplete,
         ChecksumsOutcome::Interrupted => Exit::Interrupted,
@@ -499,15 +499,6 @@ impl Job<'_> {
                 };
             }
             Ending::Interrupted => document.outcome = ChecksumsOutcome::Interrupted,
-            Ending::NotVerified(check) => {
-                document.outcome = ChecksumsOutcome::Failed;
-                document.why = Some(
-                    "pages that were read back are not what was written; data checksums stay off"
-                        .into(),
-                );
-                document.damaged = described(check);
-                document.damaged.truncate(DAMAGED_MAX);
-            }
         }
     }
 }
