@@ -152,9 +152,9 @@ impl<'a> RelationCx<'a> {
         self.believes == Believes::AllPages || self.is_lasting(index, block)
     }
 
-    /// A page of an index of a crashed cluster is whole as its checksum says, whatever recovery will
-    /// do with it: what its entries name was there at some moment since the last checkpoint, and
-    /// still is on a block of the table that no record has touched since then.
+    /// A page of an index of a crashed cluster is whole as its checksum says, whatever recovery
+    /// will do with it: what its entries name was there at some moment since the last checkpoint,
+    /// and still is on a block of the table that no record has touched since then.
     pub(crate) fn is_untorn(&self, index: &ForkCx<'_>, page: Page<'_>, block: BlockNo) -> bool {
         let is_sound = |cluster: &Cluster| {
             let has_checksums = cluster.checksums() == Some(true);

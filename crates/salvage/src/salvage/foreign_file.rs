@@ -2,8 +2,8 @@
 //!
 //! No two relations have a page alike to the byte with the position of the write-ahead log in it:
 //! where a table has such a page of another one, which agrees with its own index, somebody put a
-//! copy of that file in its place. The same is asked of the index. Files that were exchanged have no
-//! twin, and whether tables or indexes were exchanged nothing tells.
+//! copy of that file in its place. The same is asked of the index. Files that were exchanged have
+//! no twin, and whether tables or indexes were exchanged nothing tells.
 
 use pgclinic_cluster::{ForkFiles, Leaves, Pieces, RelKind, Relation, each_leaf};
 use pgclinic_format::index_page::AccessMethod;

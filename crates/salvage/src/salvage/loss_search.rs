@@ -210,7 +210,7 @@ fn doubt_of(witness: &Witness, name: &str, live: u64) -> Option<(String, String)
             own.index
         ),
         Witness::Foreign(own, ForeignFile::OfIndex(other)) => format!(
-            "the file of {} is a copy of that of {other}, so that no index tells which rows are missing",
+            "the file of {} is a copy of that of {other}, so that no index shows which rows are missing",
             own.index
         ),
         Witness::Foreign(own, ForeignFile::Unknown) => format!(
