@@ -61,7 +61,8 @@ impl<'a> KeySamples<'a> {
     #[inline]
     pub(super) fn meet(&mut self, tid: Tid, tuple: BtreeTuple<'_>) {
         self.met += 1;
-        if self.met.is_multiple_of(self.stride) {
+        // The stride is a power of two.
+        if self.met & (self.stride - 1) == 0 {
             self.keep(tid, tuple);
         }
     }
@@ -87,8 +88,17 @@ impl<'a> KeySamples<'a> {
     /// Compares them with the rows of the table, as far as both can be read and are of one moment.
     pub(super) fn compare(&self, pages: &RootPages<'_>) -> KeyAgreement {
         let mut found = KeyAgreement::default();
-        for (tid, keys) in &self.kept {
-            match self.is_same(*tid, keys, pages) {
+        let mut kept: Vec<&(Tid, Keys)> = self.kept.iter().collect();
+        kept.sort_by_key(|(tid, _)| *tid);
+        // Each page is read once: over a network that is what it costs.
+        let mut last: Option<(BlockNo, Option<Vec<u8>>)> = None;
+        for (tid, keys) in kept {
+            if last.as_ref().is_none_or(|(block, _)| *block != tid.block) {
+                let bytes = read_page(tid.block, pages.cluster, pages.pieces);
+                last = Some((tid.block, bytes));
+            }
+            let bytes = last.as_ref().and_then(|(_, bytes)| bytes.as_deref());
+            match bytes.and_then(|bytes| self.is_same(*tid, keys, bytes, pages)) {
                 Some(true) => found.same += 1,
                 Some(false) => found.other += 1,
                 None => {}
@@ -97,9 +107,8 @@ impl<'a> KeySamples<'a> {
         found
     }
 
-    fn is_same(&self, tid: Tid, keys: &Keys, pages: &RootPages<'_>) -> Option<bool> {
-        let bytes = read_page(tid.block, pages.cluster, pages.pieces)?;
-        let page = Page::parse(&bytes).filter(|page| pages.tell(*page, tid.block))?;
+    fn is_same(&self, tid: Tid, keys: &Keys, bytes: &[u8], pages: &RootPages<'_>) -> Option<bool> {
+        let page = Page::parse(bytes).filter(|page| pages.tell(*page, tid.block))?;
         let tuple = row_of(page, tid)?;
         let layouts = self.table.layouts.as_ref()?;
         let row: Vec<_> = Attributes::new(tuple, layouts)

@@ -30,6 +30,8 @@ pub(super) struct Statement {
     pub(super) emptied_blocks: BlockSet,
     /// Those that lead to damaged pages.
     pub(super) damaged: u64,
+    /// Pages without any row that leaves name which are not believed.
+    pub(super) unheard_blocks: BlockSet,
     /// It is of before a recovery that changes table and index.
     pub(super) is_earlier: bool,
     /// Entries of an index that need not have all rows may be lost themselves.

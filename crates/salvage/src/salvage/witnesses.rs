@@ -12,12 +12,14 @@
 //! there with something on it. The row may be one that was deleted and that VACUUM has not passed:
 //! so many rows are lost at most. Truth: `src/backend/access/heap/vacuumlazy.c`.
 
+mod before_recovery;
+
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Mutex;
 use std::sync::PoisonError;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use pgclinic_cluster::wal::{Replay, ReplayEffect};
+use pgclinic_cluster::wal::Replay;
 use pgclinic_cluster::{
     BlockSet, Catalog, Cluster, Comparison, ForkFiles, Leaves, Persistence, Pieces, Relation,
     each_leaf, each_row_named, fork_path,
@@ -34,7 +36,7 @@ use pgclinic_model::document::{Estimate, LossPlace, ROOT_BLOCKS, TableAccount};
 use pgclinic_spill::Part;
 
 use super::foreign_file::ForeignFile;
-use super::own_keys::{KeySamples, read_page};
+use super::own_keys::KeySamples;
 use super::reading::{ALL_VISIBLE, map_bits};
 use super::roots::{EntrySums, RootPages, UsedItems, units_within};
 use super::statement::{Extent, Statement, note_emptied, note_items};
@@ -228,7 +230,8 @@ impl Witnesses<'_> {
         let asked = asked.by_ref().filter(|(_, _, files)| !is_later(files));
         let spoken: Vec<Statement> = asked.map(|index| self.hear_partial(index, heard)).collect();
         if spoken.is_empty() && !indexes.partial.is_empty() {
-            return Witness::Earlier(self.doubted_zeros(heard));
+            let files: Vec<_> = indexes.partial.iter().map(|(_, _, files)| files).collect();
+            return Witness::Earlier(self.doubted_zeros(heard, &files, None));
         }
         // One that misses rows says more than one that is hurt.
         let most = spoken
@@ -288,71 +291,6 @@ impl Witnesses<'_> {
         statement
     }
 
-    /// Indexes as they lie there, before a recovery that changes them and their table. What their
-    /// entries lead to was there when they were written, and stays until VACUUM removes the entry
-    /// and then cuts the table: where recovery does not cut it, a block past its end is lost, and
-    /// so is what stood on a page of zeros that recovery leaves alone. A page of an index that was
-    /// being written when the server went down may be torn and would name anything: only its
-    /// checksum makes it a witness, or that recovery leaves it alone, as then nobody had changed it
-    /// since the checkpoint.
-    fn earlier(&self, heard: &Hearing<'_>, indexes: &[(&Relation, ForkFiles)]) -> Witness {
-        let Some(replay) = self.replay else {
-            return Witness::Earlier(None);
-        };
-        let keeps = |files: &ForkFiles| replay.keeps_length(files.number());
-        let table = heard.heap.number();
-        let asked = indexes.iter().filter(|(_, files)| keeps(files));
-        let asked: Vec<_> = asked.filter(|_| keeps(heard.heap)).collect();
-        let extent = heard.extent.left_alone(replay, table);
-        let has_checksums = self.cluster.checksums() == Some(true);
-        let is_kept = |file, block| replay.fate(file, Fork::Main, block) == ReplayEffect::Kept;
-        let mut foreign = None;
-        for (index, files) in asked {
-            let earlier = Hearing {
-                extent: &extent,
-                hears: &|block| has_checksums || is_kept(files.number(), block),
-                tells: &|block| is_kept(table, block) && !heard.extent.damaged.holds(block),
-                ..*heard
-            };
-            let (mut statement, _) = self.hear_leaves(index, files, &earlier);
-            statement.is_earlier = true;
-            if statement.is_foreign {
-                foreign = Some(statement);
-            } else if statement.accuses() {
-                return Witness::Broken(statement);
-            }
-        }
-        match foreign {
-            Some(statement) => self.foreign(heard.table, statement),
-            None => Witness::Earlier(self.doubted_zeros(heard)),
-        }
-    }
-
-    /// The first page of zeros that recovery leaves alone and that stood there before the last
-    /// checkpoint, as `pg_class` counts it or an untouched page with rows follows: its rows may be
-    /// lost, and entries that would tell were changed since. A page that was added since is legal.
-    fn doubted_zeros(&self, heard: &Hearing<'_>) -> Option<BlockNo> {
-        let (replay, file) = (self.replay?, heard.heap.number());
-        let is_kept = |block: BlockNo| replay.fate(file, Fork::Main, block) == ReplayEffect::Kept;
-        let extent = heard.extent;
-        let counted = u64::try_from(heard.table.relpages).unwrap_or(0);
-        let end = BlockNo::try_from(extent.end).unwrap_or(BlockNo::MAX);
-        let mut later = (0..end).rev();
-        let last = later.find(|block| !extent.is_suspect(*block) && is_kept(*block));
-        let pieces = Pieces::of(heard.heap, self.cluster.build);
-        let is_zeroed = |block: BlockNo| {
-            let bytes = read_page(block, self.cluster, &pieces);
-            let page = bytes.as_deref().and_then(Page::parse);
-            page.is_some_and(Page::is_zeroed)
-        };
-        let is_inside =
-            |block: BlockNo| u64::from(block) < counted || last.is_some_and(|last| block < last);
-        extent.vacant.blocks().find(|block| {
-            let is_wanted = self.options.selection.takes_block((*block).into());
-            is_wanted && is_inside(*block) && is_kept(*block) && is_zeroed(*block)
-        })
-    }
-
     fn can_ask(&self, relation: &Relation) -> bool {
         let may_compare = |what| self.cluster.may_compare(what);
         match relation.persistence {
@@ -403,6 +341,9 @@ impl Witnesses<'_> {
                 for tid in tuple.rows() {
                     sums.take(tid);
                     if !counts {
+                        if !is_heard && extent.vacant.holds(tid.block) {
+                            statement.unheard_blocks.insert(tid.block);
+                        }
                         continue;
                     }
                     statement.entries += 1;
@@ -725,6 +666,7 @@ fn note_foreign(statement: &Statement, other: &str, table: &mut TableAccount) {
         "the file is a copy of that of {other}: the rows are those of {other}, and {entries} entries of {index} lead to rows that are lost"
     );
     table.places.push(LossPlace::page(0, why));
+    table.rows.uncertain += table.rows.written;
     table.settle();
 }
 

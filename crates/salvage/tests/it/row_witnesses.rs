@@ -94,6 +94,8 @@ const MORE: &[&str] = &[
     "INSERT INTO w.partial SELECT i, 'p' FROM generate_series(5001, 5900) i; DELETE FROM w.partial WHERE id < 900; VACUUM w.partial",
     "SELECT lo_from_bytea(0, convert_to(repeat('y', 5000), 'UTF8')) FROM generate_series(1, 10)",
     "BEGIN; INSERT INTO w.empty SELECT generate_series(1, 100); ROLLBACK; INSERT INTO w.empty VALUES (1)",
+    // No record that a server has begun crosses into a file that it has not made yet.
+    "SELECT pg_switch_wal()",
 ];
 
 fn run_all(session: &mut Session, work: &[&str]) {
