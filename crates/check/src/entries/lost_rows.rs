@@ -32,6 +32,8 @@ pub(crate) struct IndexWitness<'a> {
     /// Lost blocks with entries that are not among these.
     is_cut_short: bool,
     has_damage: bool,
+    /// Recovery writes pages of it, and what lies there may be torn.
+    pub(crate) is_unsettled: bool,
 }
 
 /// Entries that lead to one block.
@@ -74,6 +76,7 @@ impl<'a> IndexWitness<'a> {
             blocks: BTreeMap::new(),
             is_cut_short: false,
             has_damage: damaged.is_some_and(|blocks| blocks.runs() > 0),
+            is_unsettled: false,
         }
     }
 
@@ -93,14 +96,19 @@ impl<'a> IndexWitness<'a> {
             if relation.is_interrupted() {
                 return;
             }
-            if is_out || !relation.believes_entries_of(fork, block) {
+            if is_out {
                 continue;
             }
+            let is_believed = relation.believes_entries_of(fork, block);
             let Some(page) = pages.page(block) else {
                 // What could not be read may hold the entries that are missed.
                 self.has_damage |= pages.bytes(block).is_none();
                 continue;
             };
+            if !is_believed && !relation.is_untorn(fork, page, block) {
+                self.is_unsettled = true;
+                continue;
+            }
             for_each_entry(method, page, |item, tid| {
                 if is_lost(tid.block) && relation.believes_absence_of(relation.fork, tid.block) {
                     self.add(tid, EntryPlace { block, item });

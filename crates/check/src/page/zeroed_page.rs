@@ -60,6 +60,7 @@ impl RelationCheck for ZeroedPage {
             |named| blocks().any(|block| named.may_name(block)),
             |block| set.has(block),
         );
+        tell_unsettled(relation, blocks(), &witnesses, out);
         let marks = marks_beside(relation);
         if witnesses.iter().all(|witness| witness.entries == 0) && marks.is_none() {
             return;
@@ -74,6 +75,38 @@ impl RelationCheck for ZeroedPage {
                 _ => tell(relation, block, &witnesses, out),
             }
         }
+    }
+}
+
+/// Pages that recovery leaves alone and that no index could be asked about: recovery writes the
+/// pages that would name them.
+fn tell_unsettled(
+    relation: &RelationCx<'_>,
+    blocks: impl Iterator<Item = BlockNo>,
+    witnesses: &[IndexWitness<'_>],
+    out: &mut Findings,
+) {
+    let is_named = |block| witnesses.iter().any(|own| own.blocks.contains_key(&block));
+    let mut open = witnesses.iter().filter(|own| own.is_unsettled);
+    let Some(index) = open.next().map(IndexWitness::name) else {
+        return;
+    };
+    let is_due = relation.fork.replay_is_due();
+    let mut unnamed = blocks.filter(|block| {
+        is_due && !is_named(*block) && relation.believes_absence_of(relation.fork, *block)
+    });
+    if let Some(first) = unnamed.next() {
+        let what = match unnamed.count() {
+            0 => format!("whether block {first}, which is all zeros, held rows"),
+            more => format!(
+                "whether {} blocks of zeros held rows, the first block {first},",
+                more + 1
+            ),
+        };
+        let why = format!(
+            "recovery changes {index}, which would name them: a server that recovers a copy of the cluster settles it"
+        );
+        relation.not_checked(out, &what, &why, false);
     }
 }
 

@@ -55,7 +55,7 @@ pub use plan_step::{PlanRelation, PlanStep};
 pub use salvage::{
     CheckAccount, ColumnAs, CountAccount, DoubtfulObject, Estimate, INDEX_ENTRIES, INDEX_KEYS,
     IndexCount, KEYS_MAX, LargeObjectsAccount, LossPlace, LostBy, LostDatabase, LostKeys, Outcome,
-    PLACES_MAX, PageNotes, ReplayAccount, RowCounts, SalvageReport, SequenceAccount,
+    PLACES_MAX, PageNotes, ROOT_BLOCKS, ReplayAccount, RowCounts, SalvageReport, SequenceAccount,
     SnapshotAccount, TableAccount, Tally,
 };
 

@@ -321,6 +321,14 @@ fn large_objects(files: &[LargeObjectsAccount]) -> Vec<Block> {
         let (objects, database) = (plural(own.objects, "large object"), &own.database);
         let line = format!("{objects} of database {database} in {}", own.file);
         blocks.push(in_terminal(vec![text(line)]));
+        if own.lost_objects > 0 {
+            let line = format!(
+                "lost of {} of them: {}, by the entries of indexes",
+                plural(own.lost_objects, "large object"),
+                plural(own.lost_pages, "page")
+            );
+            blocks.push(text(line));
+        }
         let places = own.places.iter().map(place_words);
         let lost = places.chain(own.doubtful.iter().map(object_words));
         let title = fold(Fold::Plain, true, format!("Lost of database {database}"));

@@ -10,6 +10,9 @@ pub(crate) enum PageState {
     Empty,
     /// Its header makes sense.
     Sound,
+    /// Its header says that it is empty, and bytes of rows are there: no server leaves that. A line
+    /// pointer that is free stays, the first one at least, and a page that begins is all zeros.
+    Emptied,
     /// Its header makes no sense.
     Broken,
 }
@@ -24,12 +27,26 @@ impl PageState {
             };
         }
         let tells_rows = usize::from(page.pd_lower()) >= HEADER_BYTES;
-        if tells_rows && page.header_is_sane_to_the_server() {
-            PageState::Sound
-        } else {
+        if !tells_rows || !page.header_is_sane_to_the_server() {
             PageState::Broken
+        } else if page.line_pointer_count() == 0 && has_bytes_of_rows(page) {
+            PageState::Emptied
+        } else {
+            PageState::Sound
         }
     }
+
+    /// Line pointers tell nothing: rows are found by their structure.
+    pub(crate) fn is_carved(self) -> bool {
+        matches!(self, PageState::Broken | PageState::Emptied)
+    }
+}
+
+/// Truth: `PageTruncateLinePointerArray` in `src/backend/storage/page/bufpage.c`, and `PageInit`.
+fn has_bytes_of_rows(page: Page<'_>) -> bool {
+    let free = usize::from(page.pd_lower())..usize::from(page.pd_special());
+    let free = page.bytes().get(free).unwrap_or_default();
+    free.iter().any(|byte| *byte != 0)
 }
 
 /// What a line pointer names begins as a row does: its values begin behind its header, or no field

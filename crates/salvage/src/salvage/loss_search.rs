@@ -8,6 +8,7 @@ use pgclinic_model::document::{INDEX_ENTRIES, INDEX_KEYS, IndexCount, NotChecked
 
 use super::error::SalvageError;
 use super::folder::Folder;
+use super::foreign_file::ForeignFile;
 use super::lost_keys::{Search, is_hurt};
 use super::plan::not_salvaged;
 use super::witnesses::{Witness, Witnesses};
@@ -74,9 +75,13 @@ impl LossSearch<'_> {
             gaps.extend(self.gap_of(table, witness));
             match witness {
                 Witness::Absent => absent.push(&*table),
-                Witness::Earlier => earlier.push(&*table),
-                Witness::Whole(_) | Witness::Broken(_) | Witness::Partial(_) | Witness::Unasked => {
-                }
+                Witness::Earlier(None) => earlier.push(&*table),
+                Witness::Whole(_)
+                | Witness::Broken(_)
+                | Witness::Partial(_)
+                | Witness::Foreign(..)
+                | Witness::Earlier(Some(_))
+                | Witness::Unasked => {}
             }
         }
         let catalog = self.witnesses.catalog;
@@ -88,22 +93,25 @@ impl LossSearch<'_> {
     fn note(&self, table: &mut TableAccount, witness: &Witness) {
         self.witnesses.note_gone(table, witness);
         match witness {
-            Witness::Unasked | Witness::Earlier => {}
+            Witness::Unasked | Witness::Earlier(_) => {}
             Witness::Absent => {
                 self.witnesses.note_marked(table);
             }
-            Witness::Whole(_) | Witness::Broken(_) | Witness::Partial(_) => {
+            Witness::Whole(_) | Witness::Broken(_) | Witness::Partial(_) | Witness::Foreign(..) => {
                 self.witnesses.note(witness, table);
             }
         }
     }
 
     fn count_of(&self, table: &mut TableAccount, witness: &Witness) -> Result<(), SalvageError> {
-        let keys = if is_hurt(table) {
-            self.search.of_table(self.folder, table)?
-        } else {
-            None
+        let keys = match witness {
+            // An index of other rows has other keys, and of more rows than are kept by place
+            // nobody knows all.
+            Witness::Foreign(..) => None,
+            _ if is_hurt(table) => self.search.of_table(self.folder, table)?,
+            _ => None,
         };
+        let keys = keys.filter(|_| !overflows(witness));
         let index = self.index_count(table, witness, keys);
         table.count_losses(index, self.witnesses.estimate(table));
         Ok(())
@@ -119,9 +127,25 @@ impl LossSearch<'_> {
         let (statement, is_whole) = match witness {
             Witness::Whole(statement) => (statement, true),
             Witness::Broken(statement) => (statement, false),
-            Witness::Partial(_) | Witness::Absent | Witness::Earlier | Witness::Unasked => {
-                return None;
+            Witness::Partial(statement) if statement.counts_items() => {
+                return Some(IndexCount {
+                    witness: INDEX_ENTRIES,
+                    rows: statement.lost,
+                    exact: false,
+                });
             }
+            Witness::Foreign(statement, ForeignFile::OfTable(_)) => {
+                return Some(IndexCount {
+                    witness: INDEX_ENTRIES,
+                    rows: statement.entries,
+                    exact: false,
+                });
+            }
+            Witness::Partial(_)
+            | Witness::Foreign(..)
+            | Witness::Absent
+            | Witness::Earlier(_)
+            | Witness::Unasked => return None,
         };
         let (witness, rows) = match keys {
             Some(rows) => (INDEX_KEYS, rows),
@@ -140,35 +164,15 @@ impl LossSearch<'_> {
             "table {}.{} of database {}",
             table.schema, table.table, table.database
         );
-        if let Witness::Broken(statement) = witness {
-            let index = &statement.index;
-            let why = if statement.is_earlier {
-                format!(
-                    "recovery would change {index} too, so that nobody tells whether more rows are missing"
-                )
-            } else {
-                format!(
-                    "no index that has all its rows can be read whole ({index} is one), so that nobody tells which rows are missing"
-                )
-            };
-            return Some(not_salvaged(
-                &format!("rows of {name} beside its indexes"),
-                &why,
-            ));
-        }
-        if let Witness::Partial(statement) = witness
-            && statement.is_hurt
-        {
-            let index = &statement.index;
-            let why = format!(
-                "no B-tree index has all of them, and {index} cannot be read whole, so that nobody knows which rows are missing"
-            );
-            let what = format!("rows of {name} beside its indexes");
+        if let Some((what, why)) = doubt_of(witness, &name, table.rows.live) {
             return Some(not_salvaged(&what, &why));
         }
-        let Witness::Absent = witness else {
-            return None;
-        };
+        // Recovery may be about to cut the table, and a note of it may come later.
+        match witness {
+            Witness::Absent => {}
+            Witness::Earlier(None) if self.witnesses.keeps_length(table) => {}
+            _ => return None,
+        }
         let (counted, there) = self.witnesses.pages_short(table)?;
         // The map has said it already, or the plan of a cluster that is at work.
         let cluster = self.witnesses.cluster;
@@ -180,6 +184,58 @@ impl LossSearch<'_> {
         );
         Some(not_salvaged(&format!("the end of {name}"), &why))
     }
+}
+
+/// More rows lack their line pointers than are kept by place.
+fn overflows(witness: &Witness) -> bool {
+    match witness {
+        Witness::Whole(own) | Witness::Broken(own) => own.lost > own.lost_items.len() as u64,
+        _ => false,
+    }
+}
+
+/// What a witness leaves open of a table, and why.
+fn doubt_of(witness: &Witness, name: &str, live: u64) -> Option<(String, String)> {
+    let why = match witness {
+        Witness::Broken(own) if own.is_earlier => format!(
+            "recovery would change {} too, so that nobody tells whether more rows are missing",
+            own.index
+        ),
+        Witness::Broken(own) if own.is_short => format!(
+            "{} can be read whole, and its {} entries do not fit the {live} rows that are there: it is damaged, or the file of one of the two is another relation's",
+            own.index, own.entries
+        ),
+        Witness::Broken(own) => format!(
+            "no index that has all its rows can be read whole ({} is one), so that nobody tells which rows are missing",
+            own.index
+        ),
+        Witness::Foreign(own, ForeignFile::OfIndex(other)) => format!(
+            "the file of {} is a copy of that of {other}, so that no index shows which rows are missing",
+            own.index
+        ),
+        Witness::Foreign(own, ForeignFile::Unknown) => format!(
+            "entries of {} have other keys than the rows that they lead to: the file of the index, or that of the table, is another relation's",
+            own.index
+        ),
+        Witness::Partial(own) if own.is_hurt => format!(
+            "no B-tree index has all of them, and {} cannot be read whole, so that nobody knows which rows are missing",
+            own.index
+        ),
+        Witness::Earlier(Some(block)) => {
+            let what = format!("whether rows of {name} are missing");
+            let why = format!(
+                "block {block} is all zeros, and recovery changes the indexes that would name its rows: a server that recovers a copy of the cluster settles it, and the copy can be salvaged then"
+            );
+            return Some((what, why));
+        }
+        Witness::Whole(_)
+        | Witness::Partial(_)
+        | Witness::Foreign(_, ForeignFile::OfTable(_))
+        | Witness::Earlier(None)
+        | Witness::Absent
+        | Witness::Unasked => return None,
+    };
+    Some((format!("rows of {name} beside its indexes"), why))
 }
 
 /// Tables whose rows nothing counts: by nature, so that nothing can be done about it.

@@ -77,6 +77,8 @@ struct Damaged<'a> {
     blocks: &'a [BlockNo],
     /// Pages without any row, in order, as half-open ranges.
     vacant: &'a [(BlockNo, BlockNo)],
+    /// Rows on other pages whose line pointers are not there, in order.
+    items: &'a [(BlockNo, u16)],
     pieces: Pieces,
 }
 
@@ -85,6 +87,10 @@ impl Damaged<'_> {
         self.blocks.binary_search(&block).is_ok()
             || self.is_vacant(block)
             || !self.pieces.hold(block)
+    }
+
+    fn holds_row(&self, tid: Tid) -> bool {
+        self.holds(tid.block) || self.items.binary_search(&(tid.block, tid.offset)).is_ok()
     }
 
     fn is_vacant(&self, block: BlockNo) -> bool {
@@ -147,6 +153,7 @@ impl Search<'_> {
         let damaged = Damaged {
             blocks: &pages.damaged,
             vacant: &pages.vacant,
+            items: &pages.lost_items,
             pieces: Pieces::of(&table.files, self.cluster.build),
         };
         let indexes = self.unique_indexes(relation, &table);
@@ -184,6 +191,35 @@ impl Search<'_> {
             }
         }
         Ok(counted)
+    }
+
+    /// Keys of lost rows of a table in the first of its unique indexes that has all rows.
+    pub(super) fn lost_keys(&self, account: &TableAccount) -> Vec<Vec<u8>> {
+        let Some(relation) = self.catalog.relations.get(&account.oid) else {
+            return Vec::new();
+        };
+        let mut options = self.options.clone();
+        options.form = form_named("copy").expect("a form of the register");
+        options.rows = super::Rows::Live;
+        let choice = options.column_choice();
+        let Ok(table) = Table::of(self.files, self.catalog, relation, choice) else {
+            return Vec::new();
+        };
+        let damaged = Damaged {
+            blocks: &account.pages.damaged,
+            vacant: &account.pages.vacant,
+            items: &account.pages.lost_items,
+            pieces: Pieces::of(&table.files, self.cluster.build),
+        };
+        let indexes = self.unique_indexes(relation, &table);
+        let Some(index) = indexes.iter().find(|index| index.has_all()) else {
+            return Vec::new();
+        };
+        let mut keys = self.entries(index, &damaged);
+        if !keys.lines.is_empty() {
+            self.leave_out_found(&table, index, &damaged, &options, relation, &mut keys);
+        }
+        keys.lines.into_keys().collect()
     }
 
     /// Recovery would change the index.
@@ -233,14 +269,14 @@ impl Search<'_> {
         let bytes_max = memory.limit(Limit::LostKeys, threads);
         let takes = |block: BlockNo| self.options.selection.takes_block(block.into());
         let is_whole = self.each_entry(index, &mut |tid, key, line| {
-            if damaged.holds(tid.block) && takes(tid.block) {
+            if damaged.holds_row(tid) && takes(tid.block) {
                 keys.add(key, line, bytes_max);
             }
         });
         keys.is_whole = is_whole;
         if !keys.lines.is_empty() {
             self.each_entry(index, &mut |tid, key, _| {
-                let is_elsewhere = !damaged.holds(tid.block) && keys.lines.contains_key(key);
+                let is_elsewhere = !damaged.holds_row(tid) && keys.lines.contains_key(key);
                 if is_elsewhere && self.is_live(&damaged.pieces, tid) {
                     keys.lines.remove(key);
                 }

@@ -12,6 +12,7 @@ mod error;
 mod finished_tables;
 mod fitting;
 mod folder;
+mod foreign_file;
 mod key_cells;
 mod large_object_columns;
 pub(crate) mod large_objects;
@@ -25,16 +26,19 @@ mod lost_relations;
 mod opening;
 mod options;
 mod ordered_files;
+mod own_keys;
 mod pass;
 mod plan;
 mod reading;
 mod recovery_gaps;
+mod roots;
 mod row_sink;
 mod running;
 mod sampling;
 pub(crate) mod sequences;
 mod server;
 mod staging;
+mod statement;
 mod stream;
 mod suspects;
 mod without_catalogs;
@@ -67,6 +71,7 @@ use pgclinic_cluster::wal::{Replay, ReplaySpace};
 use pgclinic_cluster::{Catalog, Charset, Cluster, ForkFiles};
 use pgclinic_columnar::PackerPlan;
 use pgclinic_format::datum::Style;
+use pgclinic_format::oid::PG_LARGEOBJECT;
 use pgclinic_format::wal::FileNumber;
 use pgclinic_format::{Fork, Oid};
 use pgclinic_model::Progress;
@@ -299,12 +304,15 @@ struct BesideTables {
     /// Sequences that cannot be read, and why.
     lost: Vec<(String, String)>,
     large_objects: Option<LargeObjectsAccount>,
+    /// What could not be asked of them.
+    gaps: Vec<NotChecked>,
 }
 
 impl BesideTables {
     fn tell(self, account: &mut SalvageReport) {
         let lost = self.lost.iter().map(|(what, why)| not_salvaged(what, why));
         account.not_salvaged.extend(lost);
+        account.not_salvaged.extend(self.gaps);
         account.sequences.extend(self.sequences);
         account.large_objects.extend(self.large_objects);
     }
@@ -413,7 +421,8 @@ impl FolderWork<'_> {
             files: &files,
             name,
         };
-        let beside = self.write_beside(cluster, &place)?;
+        let search = loss_search(cluster, &place, replaying, options, self.progress);
+        let beside = self.write_beside(cluster, &place, &search)?;
         beside.tell(account);
         plan.count_not_replayed(replaying.not_applied);
         account.not_salvaged.extend(plan.not_salvaged);
@@ -429,7 +438,6 @@ impl FolderWork<'_> {
         if let Some(finished) = self.finished {
             tables.extend(finished.of_database(&catalog));
         }
-        let search = loss_search(cluster, &place, replaying, options, self.progress);
         let asked = search.ask(&mut tables);
         self.count(&search, &asked, &mut tables, account)?;
         account.tables.extend(tables);
@@ -518,6 +526,7 @@ impl FolderWork<'_> {
         &self,
         cluster: &Cluster,
         place: &DatabaseInputs<'_>,
+        search: &LossSearch<'_>,
     ) -> Result<BesideTables, SalvageError> {
         let DatabaseInputs {
             folder,
@@ -543,12 +552,14 @@ impl FolderWork<'_> {
         // A person who names tables wants those.
         if options.selection.relations.is_empty() && options.selection.filenodes.is_empty() {
             let file = format!("{name}/large_objects");
-            let objects = if is_named(catalog, pgclinic_format::oid::PG_LARGEOBJECT) {
-                large_objects::of_database(cluster, catalog, files, options)?
+            let large_objects::FoundObjects { objects, gaps } = if is_named(catalog, PG_LARGEOBJECT)
+            {
+                large_objects::of_database(search, options)?
             } else {
                 // Its relations mostly have the numbers that they were born with.
                 large_objects::of_numbers(cluster, &files_of(cluster, catalog), options)?
             };
+            found.gaps = gaps;
             if let Some(objects) = objects {
                 let database = crate::shape::database_name(catalog);
                 let written = large_objects::write(objects, database, options, folder, &file)?;
@@ -656,7 +667,7 @@ impl FolderWork<'_> {
         let (mut plan, sequences, files) = without_catalogs::plan(cluster, database, name, options);
         account.sequences.extend(sequences);
         if options.selection.filenodes.is_empty() && options.selection.relations.is_empty() {
-            let objects = large_objects::of_numbers(cluster, &files, options)?;
+            let objects = large_objects::of_numbers(cluster, &files, options)?.objects;
             let file = format!("{name}/large_objects");
             if let Some(objects) = objects {
                 let known = without_catalogs::name_of(cluster, database);

@@ -25,6 +25,9 @@ pub(super) fn look(
         PageState::Broken => {
             Some("the header of the page makes no sense: its rows were found by their structure")
         }
+        PageState::Emptied => Some(
+            "the header of the page says that it is empty, and bytes of rows are on it: they were found by their structure",
+        ),
         PageState::Sound if cluster.checksums() != Some(true) => None,
         PageState::Sound if page.pd_checksum() == page_checksum(page.bytes(), block) => None,
         PageState::Sound => {

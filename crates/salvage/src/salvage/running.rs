@@ -26,7 +26,7 @@ use pgclinic_scan::live::{
 use super::error::SalvageError;
 use super::finished_tables::FinishedTables;
 use super::folder::Folder;
-use super::loss_search::Asked;
+use super::loss_search::{Asked, LossSearch};
 use super::lost_databases::DirectoryState;
 use super::ordered_files::LineDestination;
 use super::plan::{Planned, not_salvaged};
@@ -357,8 +357,14 @@ impl OneRound<'_> {
             files: &files,
             name,
         };
+        let none = BTreeMap::new();
+        let replaying = self.replaying(&none);
+        let FolderWork {
+            options, progress, ..
+        } = self.work;
+        let search = loss_search(cluster, &place, &replaying, options, progress);
         let beside = if open.is_new || open.beside.is_some() {
-            self.beside(&place, open.beside.take(), account)?
+            self.beside((&place, &search), open.beside.take(), account)?
         } else {
             None
         };
@@ -379,12 +385,6 @@ impl OneRound<'_> {
         }
         let mut tables = self.work.write_planned(cluster, &catalog, planned)?;
         tables.extend(finished.map_or_else(Vec::new, |known| known.of_database(&catalog)));
-        let none = BTreeMap::new();
-        let replaying = self.replaying(&none);
-        let FolderWork {
-            options, progress, ..
-        } = self.work;
-        let search = loss_search(cluster, &place, &replaying, options, progress);
         let asked = search.ask(&mut tables);
         let (mut settled, left) = self.settle((tables, &asked), open.tables, account)?;
         self.work.count(&search, &asked, &mut settled, account)?;
@@ -432,13 +432,13 @@ impl OneRound<'_> {
     /// Sequences and large objects; what was lost of them, until the next look has lost the same.
     fn beside(
         &self,
-        place: &DatabaseInputs<'_>,
+        (place, search): (&DatabaseInputs<'_>, &LossSearch<'_>),
         before: Option<Vec<LossPlace>>,
         account: &mut SalvageReport,
     ) -> Result<Option<Vec<LossPlace>>, SalvageError> {
         let mut found = self
             .work
-            .write_beside(self.view.replayed_cluster(), place)?;
+            .write_beside(self.view.replayed_cluster(), place, search)?;
         let places = match &found.large_objects {
             Some(objects) => objects.places.clone(),
             None => Vec::new(),
@@ -518,7 +518,10 @@ impl OneRound<'_> {
             let is_same = known.is_some_and(|known| known.loses_as(&table));
             // Its index may have been rewritten since the files were listed. That pages of the
             // table itself were is told, and no reason for another look.
-            let is_broken = matches!(asked.get(&table.oid), Some(Witness::Broken(_)));
+            let is_broken = matches!(
+                asked.get(&table.oid),
+                Some(Witness::Broken(_) | Witness::Foreign(..) | Witness::Earlier(Some(_)))
+            );
             let is_heard = !is_broken || table.changed_pages > 0;
             let is_whole = table.is_whole() && is_heard;
             match is_whole || is_same || self.work.progress.is_interrupted() {

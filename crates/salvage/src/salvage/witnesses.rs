@@ -12,31 +12,37 @@
 //! there with something on it. The row may be one that was deleted and that VACUUM has not passed:
 //! so many rows are lost at most. Truth: `src/backend/access/heap/vacuumlazy.c`.
 
+mod before_recovery;
+
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Mutex;
 use std::sync::PoisonError;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use pgclinic_cluster::wal::{Replay, ReplayEffect};
+use pgclinic_cluster::wal::Replay;
 use pgclinic_cluster::{
-    BlockSet, Catalog, Cluster, Comparison, ForkFiles, Leaves, Persistence, Relation, each_leaf,
-    each_row_named, fork_path,
+    BlockSet, Catalog, Cluster, Comparison, ForkFiles, Leaves, Persistence, Pieces, Relation,
+    each_leaf, each_row_named, fork_path,
 };
+use pgclinic_format::btree::BtreePage;
 use pgclinic_format::index_entries::names_rows;
 use pgclinic_format::index_page::AccessMethod;
 use pgclinic_format::page::HEADER_BYTES;
 use pgclinic_format::visibility_map::heap_blocks_per_page;
 use pgclinic_format::wal::FileNumber;
-use pgclinic_format::{BlockNo, Fork, LpFlags, Oid, Page};
+use pgclinic_format::{BlockNo, Fork, LpFlags, Lsn, Oid, Page};
 use pgclinic_model::Progress;
-use pgclinic_model::document::{Estimate, LossPlace, TableAccount};
+use pgclinic_model::document::{Estimate, LossPlace, ROOT_BLOCKS, TableAccount};
+use pgclinic_spill::Part;
 
+use super::foreign_file::ForeignFile;
+use super::own_keys::KeySamples;
 use super::reading::{ALL_VISIBLE, map_bits};
+use super::roots::{EntrySums, RootPages, UsedItems, units_within};
+use super::statement::{Extent, Statement, note_emptied, note_items};
 use super::{Rows, SalvageOptions};
 use crate::shape::MainForks;
 
-/// Blocks past the end that are told apart; beyond them an entry is believed only as one of many.
-const MISSING_MAX: BlockNo = 1 << 27;
 /// Blocks whose bits in the visibility map are looked up one by one.
 const MAP_LOOKS_MAX: usize = 4096;
 
@@ -68,7 +74,11 @@ pub(super) enum Witness {
     /// No index has all its rows, and none that can be read misses any.
     Absent,
     /// It has indexes, which recovery would change: they are of an earlier moment than its pages.
-    Earlier,
+    /// With the first page of zeros that may have held rows they would name.
+    Earlier(Option<BlockNo>),
+    /// Every index with all rows that could be read has other keys than the rows that its entries
+    /// lead to; whose file is another relation's, as far as that is known.
+    Foreign(Statement, ForeignFile),
     /// Nobody is asked.
     Unasked,
 }
@@ -90,127 +100,17 @@ struct Indexes<'a> {
     partial: Vec<(&'a Relation, AccessMethod, ForkFiles)>,
 }
 
-/// What an index says.
-#[derive(Default, Debug)]
-pub(super) struct Statement {
-    /// Its name, with its schema.
-    pub(super) index: String,
-    /// Entries that nobody killed.
-    entries: u64,
-    /// Those that lead past the end or into a missing segment, and the blocks.
-    missing: u64,
-    missing_blocks: BlockSet,
-    /// Those that lead to pages without any row, and the pages.
-    emptied: u64,
-    emptied_blocks: BlockSet,
-    /// Those that lead to damaged pages.
-    damaged: u64,
-    /// It is of before a recovery that changes table and index.
-    pub(super) is_earlier: bool,
-    /// Entries of an index that need not have all rows may be lost themselves.
-    pub(super) is_hurt: bool,
-}
-
-/// Which blocks of a table are there, and on which of them rows may be lost.
-struct Extent {
-    /// Blocks up to the end of the last segment that is there.
-    end: u64,
-    /// Before the end: missing ones, those without rows, damaged ones. Together they are the
-    /// suspects.
-    holes: Vec<(u64, u64)>,
-    vacant: BlockSet,
-    damaged: BlockSet,
-}
-
-impl Extent {
-    fn of(table: &TableAccount, files: &ForkFiles, cluster: &Cluster) -> Self {
-        let page = u64::from(cluster.build.block_size);
-        let whole = cluster.build.segment_blocks();
-        let (mut end, mut holes) = (0, Vec::new());
-        for segment in &files.segments {
-            let first = u64::from(segment.number) * whole;
-            if first > end {
-                holes.push((end, first));
-            }
-            // A block that is cut is there as far as it goes.
-            end = first + (segment.len.div_ceil(page)).min(whole);
-        }
-        let vacant = table.pages.vacant.iter();
-        Extent {
-            end,
-            holes,
-            vacant: vacant.flat_map(|(start, behind)| *start..*behind).collect(),
-            damaged: table.pages.damaged.iter().copied().collect(),
-        }
-    }
-
-    /// The same where recovery changes the table: of pages that it changes, an index of before it
-    /// tells nothing.
-    fn left_alone(mut self, replay: &Replay, file: FileNumber) -> Self {
-        let is_kept = |block: &BlockNo| replay.fate(file, Fork::Main, *block) == ReplayEffect::Kept;
-        self.vacant = self.vacant.blocks().filter(is_kept).collect();
-        self.damaged = BlockSet::default();
-        self
-    }
-
-    #[inline]
-    fn is_suspect(&self, block: BlockNo) -> bool {
-        u64::from(block) >= self.end
-            || self.vacant.holds(block)
-            || self.damaged.holds(block)
-            || self.is_in_hole(block)
-    }
-
-    fn is_in_hole(&self, block: BlockNo) -> bool {
-        let block = u64::from(block);
-        let mut holes = self.holes.iter();
-        holes.any(|(start, end)| (*start..*end).contains(&block))
-    }
-}
-
-impl Statement {
-    fn take(&mut self, block: BlockNo, extent: &Extent) {
-        if extent.vacant.holds(block) && !extent.damaged.holds(block) {
-            self.emptied += 1;
-            self.emptied_blocks.insert(block);
-        } else if extent.damaged.holds(block) {
-            self.damaged += 1;
-        } else {
-            self.missing += 1;
-            let end = BlockNo::try_from(extent.end).unwrap_or(BlockNo::MAX);
-            if block < end.saturating_add(MISSING_MAX) {
-                self.missing_blocks.insert(block);
-            }
-        }
-    }
-
-    /// Rows that it does not name: those that live, and one entry leads to each of them.
-    fn unseen_rows(&self, table: &TableAccount) -> u64 {
-        let there = table.rows.live + table.rows.carved;
-        self.entries.saturating_sub(there)
-    }
-
-    /// Entries lead past the end of a table that has all rows which the index counts: a number in
-    /// the index is wrong.
-    fn contradicts_itself(&self, table: &TableAccount) -> bool {
-        !self.is_earlier
-            && self.missing > 0
-            && self.emptied == 0
-            && table.pages.damaged.is_empty()
-            && self.unseen_rows(table) == 0
-    }
-
-    /// Rows that are lost, at most.
-    pub(super) fn rows(&self, table: &TableAccount) -> u64 {
-        let damaged = self.damaged.saturating_sub(table.pages.found_on_damaged);
-        let claimed = self.missing + self.emptied + damaged;
-        if self.is_earlier {
-            // Rows that came since are not in it.
-            claimed
-        } else {
-            claimed.min(self.unseen_rows(table))
-        }
-    }
+/// What an index is asked about.
+#[derive(Clone, Copy)]
+struct Hearing<'a> {
+    table: &'a Relation,
+    account: &'a TableAccount,
+    heap: &'a ForkFiles,
+    extent: &'a Extent,
+    /// Leaves whose entries count.
+    hears: &'a dyn Fn(BlockNo) -> bool,
+    /// Pages of the table whose line pointers are those that the entries were made for.
+    tells: &'a dyn Fn(BlockNo) -> bool,
 }
 
 impl Witnesses<'_> {
@@ -280,34 +180,65 @@ impl Witnesses<'_> {
             let replay = self.replay;
             replay.is_some_and(|replay| replay.touches(files.number()))
         };
-        let mut broken = None;
+        let heard = Hearing {
+            table: relation,
+            account: table,
+            heap: &files,
+            extent: &extent,
+            hears: &|_| true,
+            tells: &|_| true,
+        };
+        let (mut broken, mut foreign) = (None, None);
         let full = indexes.full.iter();
         for (index, own) in full.filter(|(_, files)| !is_later(files)) {
-            let (statement, is_whole) = self.hear(index, own, &extent);
+            let (mut statement, is_whole) = self.hear_leaves(index, own, &heard);
+            if statement.is_foreign {
+                foreign = Some(statement);
+                continue;
+            }
             let is_one_moment = !self.not_applied.contains_key(&own.number());
             if is_whole && is_one_moment && self.counts_enough(&statement, table) {
+                statement.foreign = foreign.map(|other: Statement| other.index);
                 return Witness::Whole(statement);
             }
+            statement.is_short = is_whole && is_one_moment;
             broken = Some(statement);
             if self.progress.is_interrupted() {
                 break;
             }
         }
-        match broken {
-            Some(statement) => Witness::Broken(statement),
-            None if indexes.full.is_empty() => {
-                let partial = indexes.partial.iter();
-                let heard = partial
-                    .filter(|(_, _, files)| !is_later(files))
-                    .map(|index| self.hear_partial(relation, index, &extent));
-                // One that misses rows says more than one that is hurt.
-                let most = heard.max_by_key(|own| (own.missing + own.emptied, own.is_hurt));
-                let is_needed = |own: &Statement| own.missing + own.emptied > 0 || own.is_hurt;
-                let most = most.filter(is_needed);
-                most.map_or(Witness::Absent, Witness::Partial)
-            }
-            None => self.earlier(&files, &indexes.full, extent),
+        match (broken, foreign) {
+            (Some(statement), _) => Witness::Broken(statement),
+            (None, Some(statement)) => self.foreign(relation, statement),
+            (None, None) if indexes.full.is_empty() => self.partial(&heard, indexes),
+            (None, None) => self.earlier(&heard, &indexes.full),
         }
+    }
+
+    fn foreign(&self, table: &Relation, statement: Statement) -> Witness {
+        let file = self.foreign_file(table, statement.oid);
+        Witness::Foreign(statement, file)
+    }
+
+    /// What indexes say that need not have all rows.
+    fn partial(&self, heard: &Hearing<'_>, indexes: &Indexes<'_>) -> Witness {
+        let is_later = |files: &ForkFiles| {
+            let replay = self.replay;
+            replay.is_some_and(|replay| replay.touches(files.number()))
+        };
+        let mut asked = indexes.partial.iter();
+        let asked = asked.by_ref().filter(|(_, _, files)| !is_later(files));
+        let spoken: Vec<Statement> = asked.map(|index| self.hear_partial(index, heard)).collect();
+        if spoken.is_empty() && !indexes.partial.is_empty() {
+            let files: Vec<_> = indexes.partial.iter().map(|(_, _, files)| files).collect();
+            return Witness::Earlier(self.doubted_zeros(heard, &files, None));
+        }
+        // One that misses rows says more than one that is hurt.
+        let most = spoken
+            .into_iter()
+            .max_by_key(|own| (own.missing + own.emptied, own.lost, own.is_hurt));
+        let most = most.filter(|own| own.accuses() || own.is_hurt);
+        most.map_or(Witness::Absent, Witness::Partial)
     }
 
     /// Entries of an index that lead to what is not there, and whether it is whole. Pages of
@@ -315,17 +246,20 @@ impl Witnesses<'_> {
     /// `pg_class` counts their blocks too.
     fn hear_partial(
         &self,
-        table: &Relation,
         (index, method, files): &(&Relation, AccessMethod, ForkFiles),
-        extent: &Extent,
+        heard: &Hearing<'_>,
     ) -> Statement {
-        let counted = u64::try_from(table.relpages).unwrap_or(0);
+        let extent = heard.extent;
+        let counted = u64::try_from(heard.table.relpages).unwrap_or(0);
         let is_known = |block: BlockNo| *method != AccessMethod::Gin || u64::from(block) < counted;
         let mut statement = Statement {
             index: index.qualified_name(),
+            oid: index.oid,
             ..Statement::default()
         };
+        let mut sums = EntrySums::new(extent.end);
         let silent = each_row_named(self.cluster, files, *method, &mut |tid| {
+            sums.take(tid);
             let is_lost = extent.is_suspect(tid.block)
                 && is_known(tid.block)
                 && self.options.selection.takes_block(tid.block.into());
@@ -334,6 +268,19 @@ impl Witnesses<'_> {
             }
             !self.progress.is_interrupted()
         });
+        // Beside a server nothing tells of what moment an entry of these is; and pages of a GIN
+        // index that nothing leads to any more name rows of long ago.
+        if *method != AccessMethod::Gin && !self.cluster.is_running() {
+            self.each_lacking(&sums, heard, &mut |used| {
+                each_row_named(self.cluster, files, *method, &mut |tid| {
+                    if used.lack(tid) {
+                        statement.take_item(tid);
+                    }
+                    !self.progress.is_interrupted()
+                });
+            });
+            statement.settle_items();
+        }
         // No VACUUM truncates an index. A page of zeros may be one that a crash left behind: it
         // counts where rows may have stood that it would name.
         let blocks = files.bytes() / u64::from(self.cluster.build.block_size);
@@ -342,40 +289,6 @@ impl Witnesses<'_> {
         statement.is_hurt =
             files.segments.is_empty() || is_short || silent.broken > 0 || is_emptied;
         statement
-    }
-
-    /// Indexes as they lie there, before a recovery that changes them and their table. What their
-    /// entries lead to was there when they were written, and stays until VACUUM removes the entry
-    /// and then cuts the table: where recovery does not cut it, a block past its end is lost, and
-    /// so is what stood on a page of zeros that recovery leaves alone. A page of an index that was
-    /// being written when the server went down may be torn and would name anything: only its
-    /// checksum makes it a witness, or that recovery leaves it alone, as then nobody had changed it
-    /// since the checkpoint.
-    fn earlier(
-        &self,
-        table: &ForkFiles,
-        indexes: &[(&Relation, ForkFiles)],
-        extent: Extent,
-    ) -> Witness {
-        let Some(replay) = self.replay else {
-            return Witness::Earlier;
-        };
-        let keeps = |files: &ForkFiles| replay.keeps_length(files.number());
-        let index = indexes.iter().find(|(_, files)| keeps(files));
-        let Some((index, files)) = index.filter(|_| keeps(table)) else {
-            return Witness::Earlier;
-        };
-        let extent = extent.left_alone(replay, table.number());
-        let has_checksums = self.cluster.checksums() == Some(true);
-        let is_sound = |block: BlockNo| {
-            has_checksums || replay.fate(files.number(), Fork::Main, block) == ReplayEffect::Kept
-        };
-        let (mut statement, _) = self.hear_leaves(index, files, &extent, &is_sound);
-        statement.is_earlier = true;
-        match statement.missing + statement.emptied {
-            0 => Witness::Earlier,
-            _ => Witness::Broken(statement),
-        }
     }
 
     fn can_ask(&self, relation: &Relation) -> bool {
@@ -404,42 +317,123 @@ impl Witnesses<'_> {
         self.options.selection.blocks.is_none()
     }
 
-    /// What an index says, and whether all of it was there.
-    fn hear(&self, index: &Relation, files: &ForkFiles, extent: &Extent) -> (Statement, bool) {
-        self.hear_leaves(index, files, extent, &|_| true)
-    }
-
-    /// The same of the leaves in the blocks that `counts` takes.
+    /// What the leaves of an index say, and whether all of it was there.
     fn hear_leaves(
         &self,
         index: &Relation,
         files: &ForkFiles,
-        extent: &Extent,
-        counts: &dyn Fn(BlockNo) -> bool,
+        heard: &Hearing<'_>,
     ) -> (Statement, bool) {
         let mut statement = Statement {
             index: index.qualified_name(),
+            oid: index.oid,
             ..Statement::default()
         };
-        let selection = &self.options.selection;
+        let (extent, selection) = (heard.extent, &self.options.selection);
+        let mut sums = EntrySums::new(extent.end);
+        let mut samples = KeySamples::new(index, heard.table);
+        let moment = self.moment();
         let seen = each_leaf(self.cluster, files, Leaves::Sound, &mut |block, leaf| {
-            let leaves = counts(block).then(|| leaf.data());
-            for (item, tuple) in leaves.into_iter().flatten() {
-                // A killed entry leads to a row that nobody needs.
-                let pointer = leaf.page().line_pointer(item);
-                if pointer.is_none_or(|pointer| pointer.flags() == LpFlags::Dead) {
-                    continue;
-                }
+            let is_heard = (heard.hears)(block);
+            let is_later = moment.is_some_and(|moment| leaf.page().pd_lsn() > moment);
+            for (item, tuple) in leaf.data() {
+                let counts = is_heard && !is_killed(leaf, item);
                 for tid in tuple.rows() {
+                    sums.take(tid);
+                    if !counts {
+                        if !is_heard && extent.vacant.holds(tid.block) {
+                            statement.unheard_blocks.insert(tid.block);
+                        }
+                        continue;
+                    }
                     statement.entries += 1;
-                    if extent.is_suspect(tid.block) && selection.takes_block(tid.block.into()) {
+                    if !extent.is_suspect(tid.block) {
+                        if !is_later {
+                            samples.meet(tid, tuple);
+                        }
+                    } else if selection.takes_block(tid.block.into()) {
                         statement.take(tid.block, extent);
                     }
                 }
             }
             !self.progress.is_interrupted()
         });
+        let pages = RootPages {
+            cluster: self.cluster,
+            pieces: &Pieces::of(heard.heap, self.cluster.build),
+            tells: heard.tells,
+            moment,
+        };
+        statement.is_foreign = samples.compare(&pages).is_broken();
+        if !statement.is_foreign {
+            self.hear_items(files, &sums, heard, &mut statement);
+        }
         (statement, seen.is_whole())
+    }
+
+    /// Entries of a B-tree that lead to line pointers that their pages do not have. Beside a server
+    /// a leaf that was written after the rows were taken names newer ones.
+    fn hear_items(
+        &self,
+        files: &ForkFiles,
+        sums: &EntrySums,
+        heard: &Hearing<'_>,
+        statement: &mut Statement,
+    ) {
+        let moment = self.moment();
+        self.each_lacking(sums, heard, &mut |used| {
+            each_leaf(self.cluster, files, Leaves::Sound, &mut |block, leaf| {
+                let is_later = moment.is_some_and(|moment| leaf.page().pd_lsn() > moment);
+                let leaves = (!is_later && (heard.hears)(block)).then(|| leaf.data());
+                let entries = leaves.into_iter().flatten();
+                for (_, tuple) in entries.filter(|(item, _)| !is_killed(leaf, *item)) {
+                    let lost = tuple.rows().filter(|tid| used.lack(*tid));
+                    lost.for_each(|tid| statement.take_item(tid));
+                }
+                !self.progress.is_interrupted()
+            });
+        });
+        statement.settle_items();
+    }
+
+    /// Gives the line pointers of the parts of a table whose sum is not that of the entries, as
+    /// many at once as there is memory for.
+    fn each_lacking(
+        &self,
+        sums: &EntrySums,
+        heard: &Hearing<'_>,
+        each: &mut dyn FnMut(&UsedItems),
+    ) {
+        let selection = &self.options.selection;
+        let takes = |unit: &BlockNo| {
+            let mut blocks = (0..ROOT_BLOCKS).map(|block| unit.saturating_mul(ROOT_BLOCKS) + block);
+            selection.blocks.is_none() || blocks.any(|block| selection.takes_block(block.into()))
+        };
+        let mut units = sums.differing(&heard.account.pages.roots);
+        units.retain(takes);
+        let threads = self.options.threads.get() as u64;
+        let bytes = self.options.memory.part_bytes(Part::KeySort) / threads;
+        let pages = RootPages {
+            cluster: self.cluster,
+            pieces: &Pieces::of(heard.heap, self.cluster.build),
+            tells: &|block| {
+                let is_suspect = heard.extent.is_suspect(block);
+                !is_suspect && selection.takes_block(block.into()) && (heard.tells)(block)
+            },
+            moment: self.moment(),
+        };
+        for units in units.chunks(units_within(bytes)) {
+            if self.progress.is_interrupted() {
+                return;
+            }
+            each(&UsedItems::read(units, &pages));
+        }
+    }
+
+    /// The moment that rows are of, beside a server.
+    pub(super) fn moment(&self) -> Option<Lsn> {
+        let moment = self.cluster.replayed_to();
+        moment.filter(|_| self.cluster.is_running())
     }
 
     /// Puts into the account of a table what the witness says of its pages.
@@ -448,21 +442,33 @@ impl Witnesses<'_> {
             Witness::Whole(statement) => (statement, true),
             Witness::Broken(statement) => (statement, false),
             Witness::Partial(statement) => return self.note_partial(statement, table),
-            Witness::Absent | Witness::Earlier | Witness::Unasked => return,
+            Witness::Foreign(statement, ForeignFile::OfTable(other)) => {
+                return note_foreign(statement, other, table);
+            }
+            Witness::Foreign(..) | Witness::Absent | Witness::Earlier(_) | Witness::Unasked => {
+                return;
+            }
         };
         if is_whole {
             table.witness = Some(statement.index.clone());
         }
-        if statement.contradicts_itself(table) {
-            let entries = statement.missing;
+        if let Some(foreign) = &statement.foreign {
             table.notes.push(format!(
-                "{entries} entries of {} lead past the end of the table, which has all rows that the index counts: the index is damaged",
+                "entries of {foreign} have other keys than the rows that they lead to, and those of {} have theirs: that index is damaged",
+                statement.index
+            ));
+        }
+        if statement.contradicts_itself(table) {
+            let entries = statement.missing + statement.lost;
+            table.notes.push(format!(
+                "{entries} entries of {} lead to rows that are not in the table, which has all rows that the index counts: the index is damaged",
                 statement.index
             ));
             return;
         }
         self.note_missing(statement, table);
         note_emptied(statement, table);
+        note_items(statement, table);
         table.settle();
     }
 
@@ -480,6 +486,7 @@ impl Witnesses<'_> {
         if !self.file_is_missing(table) {
             table.pages.unread += missing + emptied;
         }
+        note_items(statement, table);
         table.settle();
     }
 
@@ -526,7 +533,9 @@ impl Witnesses<'_> {
         };
         let named = [&statement.missing_blocks, &statement.emptied_blocks];
         let named = named.into_iter().flat_map(BlockSet::blocks);
+        let lacking = statement.lost_blocks.keys().copied();
         let blocks: Vec<BlockNo> = named
+            .chain(lacking)
             .chain(table.pages.damaged.iter().copied())
             .take(MAP_LOOKS_MAX + 1)
             .collect();
@@ -625,6 +634,13 @@ impl Witnesses<'_> {
         }
     }
 
+    /// Recovery does not change how long the table is.
+    pub(super) fn keeps_length(&self, table: &TableAccount) -> bool {
+        let number = self.files_of(table).map(|files| files.number());
+        let kept = self.replay.zip(number);
+        kept.is_some_and(|(replay, number)| replay.keeps_length(number))
+    }
+
     /// `pg_class` counts more pages than there are: so many, if it does.
     pub(super) fn pages_short(&self, table: &TableAccount) -> Option<(u64, u64)> {
         let files = self
@@ -642,82 +658,20 @@ pub(super) fn page_rows_max(block_size: u32) -> u64 {
     u64::from(block_size).saturating_sub(HEADER_BYTES as u64) / ROW_BYTES
 }
 
-/// Tells pages without rows to which entries lead; how many.
-fn note_emptied(statement: &Statement, table: &mut TableAccount) -> u64 {
-    let (index, mut count) = (&statement.index, 0);
-    for range in statement.emptied_blocks.ranges() {
-        count += u64::from(range.end - range.start);
-        let (first, last) = (range.start, range.end - 1);
-        let why = if first == last {
-            format!("the page holds nothing, and entries of {index} lead to rows on it")
-        } else {
-            format!(
-                "the pages up to block {last} hold nothing, and entries of {index} lead to rows on them"
-            )
-        };
-        table.places.push(LossPlace::page(first, why));
-    }
-    table.damaged_pages += count;
-    count
+/// Tells that the file is another table's, so that all rows are lost and those that are written are
+/// that one's.
+fn note_foreign(statement: &Statement, other: &str, table: &mut TableAccount) {
+    let (entries, index) = (statement.entries, &statement.index);
+    let why = format!(
+        "the file is a copy of that of {other}: the rows are those of {other}, and {entries} entries of {index} lead to rows that are lost"
+    );
+    table.places.push(LossPlace::page(0, why));
+    table.rows.uncertain += table.rows.written;
+    table.settle();
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use pgclinic_model::document::RowCounts;
-
-    fn table(live: u64) -> TableAccount {
-        TableAccount {
-            rows: RowCounts {
-                live,
-                ..RowCounts::default()
-            },
-            ..TableAccount::default()
-        }
-    }
-
-    #[test]
-    fn entries_count_no_more_rows_than_are_unseen() {
-        // Entries, those past the end, those to emptied pages, rows that live; rows that are lost,
-        // and whether the index is wrong.
-        let cases = [
-            ((1000, 200, 0, 800), (200, false)),
-            ((1000, 0, 200, 800), (200, false)),
-            // Old versions have entries too.
-            ((1500, 0, 200, 900), (200, false)),
-            ((1500, 0, 200, 1400), (100, false)),
-            // All rows are there: one entry has a wrong number.
-            ((1000, 1, 0, 1000), (0, true)),
-            // A page of zeros that entries lead to was a page, whatever else is there twice.
-            ((1000, 0, 50, 1000), (0, false)),
-        ];
-        for ((entries, missing, emptied, live), expected) in cases {
-            let statement = Statement {
-                entries,
-                missing,
-                emptied,
-                ..Statement::default()
-            };
-            let table = table(live);
-            let found = (statement.rows(&table), statement.contradicts_itself(&table));
-            assert_eq!(found, expected, "{statement:?}");
-        }
-    }
-
-    #[test]
-    fn suspects_are_what_is_not_there_and_what_holds_nothing() {
-        let extent = Extent {
-            end: 300,
-            holes: vec![(100, 200)],
-            vacant: [7].into_iter().collect(),
-            damaged: [8].into_iter().collect(),
-        };
-        let suspects = [7, 8, 100, 199, 300, BlockNo::MAX];
-        assert!(suspects.iter().all(|block| extent.is_suspect(*block)));
-        assert!(
-            ![0, 6, 9, 99, 200, 299]
-                .iter()
-                .any(|block| extent.is_suspect(*block))
-        );
-    }
+/// A killed entry leads to a row that nobody needs.
+fn is_killed(leaf: BtreePage<'_>, item: u16) -> bool {
+    let pointer = leaf.page().line_pointer(item);
+    pointer.is_none_or(|pointer| pointer.flags() == LpFlags::Dead)
 }

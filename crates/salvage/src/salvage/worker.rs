@@ -16,6 +16,7 @@ use super::large_value;
 use super::ordered_files::Piece;
 use super::pass::Gathering;
 use super::reading::{HELD_ROWS, look, map_marks};
+use super::roots::sum_of_roots;
 use super::suspects::suspect_row;
 use crate::carve::{self, Found, PageState, Probe};
 use crate::readable::Readable;
@@ -155,19 +156,23 @@ impl<'c> Worker<'c> {
         block: BlockNo,
         printing: &mut Printing<'c>,
     ) {
-        let counted = printing.tally.counted;
+        let (counted, found) = (printing.tally.counted, printing.tally.rows.found);
         let state = self.print_rows(page, block, printing);
+        let is_barren = printing.tally.rows.found == found;
         let Tally {
             pages,
             counted: now,
             ..
         } = &mut printing.tally;
         let rows = *now - counted;
-        if page.line_pointer_count() == 0 && state != PageState::Broken {
+        if page.line_pointer_count() == 0 && !state.is_carved() {
             pages.note_vacant(block);
         }
         if pages.damaged.last() == Some(&block) {
             pages.found_on_damaged += rows;
+        }
+        if state == PageState::Sound {
+            pages.note_roots(block, sum_of_roots(page, block));
         }
         match state {
             PageState::Broken => {
@@ -178,6 +183,8 @@ impl<'c> Worker<'c> {
                 pages.row_pages += 1;
                 pages.page_rows += rows;
             }
+            // What was found there is all that stood there.
+            PageState::Emptied => pages.unread += u64::from(is_barren),
             PageState::Sound | PageState::Empty => {}
         }
     }
@@ -204,6 +211,9 @@ impl<'c> Worker<'c> {
                 let moved = self.realigned(page, block, printing);
                 let moved = moved.as_deref().and_then(Page::parse);
                 let page = moved.unwrap_or(page);
+                self.print_carved(page, block, printing, carve::of_broken_page);
+            }
+            PageState::Emptied => {
                 self.print_carved(page, block, printing, carve::of_broken_page);
             }
             PageState::Sound => {

@@ -31,6 +31,7 @@ mod our_own_failure;
 mod partial_values;
 mod resume;
 mod round_trip;
+mod row_witnesses;
 mod running;
 mod schema;
 mod sequences;

@@ -59,7 +59,16 @@ pub struct PageNotes {
     pub row_pages: u64,
     /// Rows of those pages.
     pub page_rows: u64,
+    /// By unit of [`ROOT_BLOCKS`] blocks, a sum over the line pointers that an index may name.
+    #[serde(default)]
+    pub roots: Vec<(BlockNo, u64)>,
+    /// Rows that an index names and whose line pointers are not there, by block and item.
+    #[serde(default)]
+    pub lost_items: Vec<(BlockNo, u16)>,
 }
+
+/// Blocks whose line pointers have one sum.
+pub const ROOT_BLOCKS: BlockNo = 128;
 
 impl PageNotes {
     /// A page without rows: nothing should lead to it.
@@ -68,6 +77,15 @@ impl PageNotes {
         match self.vacant.last_mut() {
             Some((_, end)) if *end == block => *end = behind,
             _ => self.vacant.push((block, behind)),
+        }
+    }
+
+    /// The sum over the line pointers of one more page that an index may name.
+    pub fn note_roots(&mut self, block: BlockNo, sum: u64) {
+        let unit = block / ROOT_BLOCKS;
+        match self.roots.last_mut() {
+            Some((last, known)) if *last == unit => *known = known.wrapping_add(sum),
+            _ => self.roots.push((unit, sum)),
         }
     }
 
@@ -80,12 +98,17 @@ impl PageNotes {
         self.found_on_damaged += other.found_on_damaged;
         self.row_pages += other.row_pages;
         self.page_rows += other.page_rows;
+        self.roots.extend(other.roots);
+        self.lost_items.extend(other.lost_items);
     }
 
     /// In order, each once.
     pub fn settle(&mut self) {
         self.damaged.sort_unstable();
         self.damaged.dedup();
+        self.lost_items.sort_unstable();
+        self.lost_items.dedup();
+        self.settle_roots();
         self.vacant.sort_unstable();
         let mut merged: Vec<(BlockNo, BlockNo)> = Vec::with_capacity(self.vacant.len());
         for (start, end) in self.vacant.drain(..) {
@@ -95,6 +118,17 @@ impl PageNotes {
             }
         }
         self.vacant = merged;
+    }
+
+    fn settle_roots(&mut self) {
+        self.roots.sort_unstable_by_key(|(unit, _)| *unit);
+        self.roots.dedup_by(|later, kept| {
+            let is_same = later.0 == kept.0;
+            if is_same {
+                kept.1 = kept.1.wrapping_add(later.1);
+            }
+            is_same
+        });
     }
 }
 
@@ -318,5 +352,16 @@ mod tests {
         notes.settle();
         assert_eq!(notes.vacant, [(0, 3), (7, 11)]);
         assert_eq!(notes.damaged, [1, 5]);
+    }
+
+    #[test]
+    fn sums_of_a_unit_are_added_in_any_order() {
+        let mut notes = PageNotes::default();
+        notes.note_roots(130, u64::MAX);
+        notes.note_roots(0, 7);
+        notes.note_roots(255, 3);
+        notes.settle();
+        notes.settle();
+        assert_eq!(notes.roots, [(0, 7), (1, 2)]);
     }
 }

@@ -9,7 +9,7 @@ use pgclinic_format::types::Tid;
 use serde::{Deserialize, Serialize};
 
 use super::{NotChecked, Target, Tool, is_zero};
-pub use losses::{Estimate, INDEX_ENTRIES, INDEX_KEYS, IndexCount, LostBy, PageNotes};
+pub use losses::{Estimate, INDEX_ENTRIES, INDEX_KEYS, IndexCount, LostBy, PageNotes, ROOT_BLOCKS};
 use outcome::outcome_of;
 
 /// How a salvage ended.
@@ -231,7 +231,7 @@ pub struct SequenceAccount {
 }
 
 /// The large objects of a database.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Default, Debug, Serialize, Deserialize)]
 pub struct LargeObjectsAccount {
     /// Database.
     pub database: String,
@@ -243,6 +243,16 @@ pub struct LargeObjectsAccount {
     pub objects: u64,
     /// Bytes of the objects.
     pub bytes: u64,
+    /// Objects of which an index names pages or the row in `pg_largeobject_metadata`, and these are
+    /// lost.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub lost_objects: u64,
+    /// Pages of objects that an index names and that are lost.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub lost_pages: u64,
+    /// A file is there and could not be read: what is missing may be whole.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub out_of_reach: bool,
     /// Where something was lost.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub places: Vec<LossPlace>,

@@ -25,11 +25,12 @@ impl Evidence {
         let is_missing = |table: &TableAccount| table.file.is_none() && !account.interrupted;
         // What moved away under the look, or could not be opened, is not known to be lost.
         let is_known = |table: &TableAccount| !table.unsettled && !table.out_of_reach;
-        let is_out_of_reach = account.tables.iter().any(|table| table.out_of_reach);
+        let is_out_of_reach = account.tables.iter().any(|table| table.out_of_reach)
+            || account.large_objects.iter().any(|file| file.out_of_reach);
         let is_hurt =
             |table: &TableAccount| is_known(table) && (!table.is_whole() || is_missing(table));
         let mut objects = account.large_objects.iter();
-        let objects_lost = objects.any(|file| !file.places.is_empty());
+        let objects_lost = objects.any(|file| !file.places.is_empty() && !file.out_of_reach);
         let differs = |count: &CountAccount| count.missing() + count.unknown() > 0;
         Evidence {
             tables: account.tables.iter().any(is_hurt),

@@ -1,33 +1,52 @@
 //! Large objects out of the files of `pg_largeobject` and `pg_largeobject_metadata`.
 
-use pgclinic_cluster::{Catalog, Cluster, ForkFiles, Pieces, Visibility};
+use pgclinic_cluster::{Cluster, ForkFiles, Pieces, Visibility};
 use pgclinic_format::oid::{PG_LARGEOBJECT, PG_LARGEOBJECT_METADATA};
 use pgclinic_format::{BlockNo, HeapTuple, LpFlags, Oid, Page, types::Tid};
-use pgclinic_model::document::LossPlace;
+use pgclinic_model::document::{LossPlace, NotChecked, TableAccount};
 
 use super::super::SalvageOptions;
 use super::super::error::SalvageError;
+use super::super::loss_search::LossSearch;
+use super::super::lost_keys::is_hurt;
+use super::super::plan::account_of;
 use super::super::reading::{HELD_ROWS, look, map_marks};
-use super::Objects;
+use super::super::roots::sum_of_roots;
+use super::super::witnesses::Witnesses;
+use super::{ObjectLosses, Objects};
 use crate::carve::{self, PageState, Probe};
 use crate::schema::given::columns_in;
-use crate::shape::{ColumnChoice, MainForks, Table};
+use crate::shape::{ColumnChoice, Table};
 use crate::values::{Partial, RowValues, Taking};
 use crate::visible::VersionFate;
 
-/// The objects of a database whose catalogs say where they are; nothing where there are none.
-pub(crate) fn of_database(
-    cluster: &Cluster,
-    catalog: &Catalog,
-    files: &MainForks,
+/// Large objects that were found in files.
+#[derive(Default)]
+pub(crate) struct FoundObjects {
+    /// Nothing where there are none.
+    pub(crate) objects: Option<Objects>,
+    /// What could not be asked of them.
+    pub(crate) gaps: Vec<NotChecked>,
+}
+
+/// The objects of a database whose catalogs say where they are, and what their indexes name beside
+/// them.
+pub(in crate::salvage) fn of_database(
+    search: &LossSearch<'_>,
     options: &SalvageOptions,
-) -> Result<Option<Objects>, SalvageError> {
+) -> Result<FoundObjects, SalvageError> {
+    let Witnesses {
+        cluster,
+        catalog,
+        files,
+        ..
+    } = search.witnesses;
     let table = |oid: Oid| {
         let relation = catalog.relations.get(&oid)?;
         Table::of(files, catalog, relation, ColumnChoice::default()).ok()
     };
     let tables = [PG_LARGEOBJECT_METADATA, PG_LARGEOBJECT].map(|oid| (oid, table(oid)));
-    gather(cluster, tables, options)
+    gather(cluster, tables, options, Some(search))
 }
 
 /// The objects of a database without catalogs: the two relations have the columns that they have in
@@ -36,7 +55,7 @@ pub(crate) fn of_numbers(
     cluster: &Cluster,
     files: &[ForkFiles],
     options: &SalvageOptions,
-) -> Result<Option<Objects>, SalvageError> {
+) -> Result<FoundObjects, SalvageError> {
     let table = |oid: Oid, columns: &str| {
         let own = files.iter().find(|files| files.filenode == oid)?;
         let given = columns_in(columns).ok()?;
@@ -52,19 +71,21 @@ pub(crate) fn of_numbers(
     );
     let pages = table(PG_LARGEOBJECT, "loid oid, pageno int4, data bytea");
     let tables = [(PG_LARGEOBJECT_METADATA, metadata), (PG_LARGEOBJECT, pages)];
-    gather(cluster, tables, options)
+    gather(cluster, tables, options, None)
 }
 
 fn gather(
     cluster: &Cluster,
     tables: [(Oid, Option<Table>); 2],
     options: &SalvageOptions,
-) -> Result<Option<Objects>, SalvageError> {
+    search: Option<&LossSearch<'_>>,
+) -> Result<FoundObjects, SalvageError> {
     let mut objects = Objects::new(options, cluster.build.block_size)?;
+    let mut gaps = Vec::new();
     for (oid, table) in tables {
         let Some(table) = table else { continue };
-        let mut places = Vec::new();
-        each_row(cluster, &table, &mut places, &mut |row| match oid {
+        let mut account = account_of(&table, cluster);
+        each_row(cluster, &table, &mut account, &mut |row| match oid {
             PG_LARGEOBJECT if row.number.is_some() => {
                 objects.add_page(row.oid, row.number.unwrap_or(0), row.data)
             }
@@ -73,9 +94,36 @@ fn gather(
                 Ok(())
             }
         })?;
-        objects.lose(oid, places);
+        if let Some(search) = search {
+            gaps.extend(search.of_tables(std::slice::from_mut(&mut account))?);
+            objects.losses.add(oid, &account, search);
+        }
+        objects.losses.out_of_reach |= account.out_of_reach;
+        objects.lose(oid, account.places);
     }
-    Ok(Some(objects).filter(|objects| !objects.is_empty()))
+    let objects = Some(objects).filter(|objects| !objects.is_empty());
+    // Of nothing nobody asks who would tell that it is missing.
+    gaps.retain(|gap| !gap.inherent || objects.is_some());
+    Ok(FoundObjects { objects, gaps })
+}
+
+impl ObjectLosses {
+    /// What an index of one of the two relations names, and that does not have.
+    fn add(&mut self, relation: Oid, account: &TableAccount, search: &LossSearch<'_>) {
+        if account.out_of_reach || !is_hurt(account) {
+            return;
+        }
+        for key in search.search.lost_keys(account) {
+            let text = String::from_utf8_lossy(&key);
+            let object = text.split('\t').next().and_then(|oid| oid.parse().ok());
+            let Some(object) = object else { continue };
+            if relation == PG_LARGEOBJECT {
+                *self.pages.entry(object).or_default() += 1;
+            } else {
+                self.rows.insert(object);
+            }
+        }
+    }
 }
 
 /// A row of either table.
@@ -90,7 +138,7 @@ struct ObjectRow<'a> {
 fn each_row(
     cluster: &Cluster,
     table: &Table,
-    places: &mut Vec<LossPlace>,
+    account: &mut TableAccount,
     each: &mut dyn FnMut(ObjectRow<'_>) -> Result<(), SalvageError>,
 ) -> Result<(), SalvageError> {
     let visibility = Visibility::new(cluster);
@@ -103,7 +151,10 @@ fn each_row(
         let count = match source.read_at(&piece.path, piece.offset, &mut buffer) {
             Ok(count) => count,
             Err(error) => {
-                places.push(LossPlace::page(piece.first_block, error));
+                account.out_of_reach |= error.is_out_of_reach();
+                let lost = LossPlace::page(piece.first_block, error);
+                account.places.push(lost);
+                account.pages.damaged.extend(piece.blocks(cluster.build));
                 continue;
             }
         };
@@ -111,17 +162,18 @@ fn each_row(
             let behind = u32::try_from(count / page_bytes).unwrap_or(u32::MAX);
             let block = piece.first_block.saturating_add(behind);
             let why = "the file ends before this block does";
-            places.push(LossPlace::page(block, why));
+            account.places.push(LossPlace::page(block, why));
         }
         let pages = buffer
             .get(..count)
             .unwrap_or_default()
             .chunks_exact(page_bytes);
         for (block, page) in (piece.first_block..).zip(pages.filter_map(Page::parse)) {
-            for (tuple, place) in rows_of(cluster, table, page, block, places) {
+            for (tuple, place) in rows_of(cluster, table, page, block, account) {
                 if !VersionFate::of(&visibility, tuple, place).counts() {
                     continue;
                 }
+                account.rows.live += 1;
                 let mut taking = Taking {
                     table,
                     chunks: None,
@@ -137,7 +189,7 @@ fn each_row(
                     Some(u32::from_le_bytes(*value.first_chunk()?))
                 };
                 if let Some(fault) = cells.faults().first() {
-                    places.push(LossPlace::row(place, &fault.kind));
+                    account.places.push(LossPlace::row(place, &fault.kind));
                 }
                 let Some(oid) = number(0) else { continue };
                 each(ObjectRow {
@@ -156,10 +208,17 @@ fn rows_of<'p>(
     table: &Table,
     page: Page<'p>,
     block: BlockNo,
-    places: &mut Vec<LossPlace>,
+    account: &mut TableAccount,
 ) -> Vec<(HeapTuple<'p>, Tid)> {
     let (state, why) = look(cluster, page, block);
-    places.extend(why.map(|why| LossPlace::page(block, why)));
+    let TableAccount { pages, places, .. } = account;
+    if let Some(why) = why {
+        pages.damaged.push(block);
+        places.push(LossPlace::page(block, why));
+    }
+    if page.line_pointer_count() == 0 && !state.is_carved() {
+        pages.note_vacant(block);
+    }
     if state == PageState::Empty {
         if map_marks(cluster, table, block) {
             places.push(LossPlace::page(block, HELD_ROWS));
@@ -167,6 +226,7 @@ fn rows_of<'p>(
         return Vec::new();
     }
     if state == PageState::Sound {
+        pages.note_roots(block, sum_of_roots(page, block));
         let normal = page
             .line_pointers()
             .filter(|(_, pointer)| pointer.flags() == LpFlags::Normal);
@@ -177,6 +237,7 @@ fn rows_of<'p>(
                 Some(tuple) => rows.push((tuple, place)),
                 None => {
                     let why = "the line pointer names bytes that are no row";
+                    pages.damaged.push(block);
                     places.push(LossPlace::row(place, why));
                 }
             }

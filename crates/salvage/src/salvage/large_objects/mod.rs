@@ -5,7 +5,7 @@
 mod from_files;
 mod tar;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::iter::Peekable;
 use std::path::PathBuf;
@@ -22,7 +22,8 @@ use super::folder::Folder;
 use super::large_object_columns::Columns;
 use crate::formats::Form;
 
-pub(crate) use from_files::{of_database, of_numbers};
+pub(in crate::salvage) use from_files::of_database;
+pub(crate) use from_files::{FoundObjects, of_numbers};
 
 /// The file that the objects go into; `name` has no extension.
 pub(crate) fn file_of(form: &dyn Form, name: &str) -> String {
@@ -43,12 +44,9 @@ pub(crate) fn write(
     name: &str,
 ) -> Result<LargeObjectsAccount, SalvageError> {
     let file = file_of(options.form, name);
-    let InOrder {
-        sizes,
-        places,
-        mut pages,
-    } = objects.in_order()?;
-    let file_bytes = match options.form.layout() {
+    let mut told = objects.account(database);
+    let InOrder { sizes, mut pages } = objects.in_order()?;
+    told.file_bytes = match options.form.layout() {
         None => tar::write(&sizes, &mut pages, folder, &file)?,
         Some(layout) => {
             let to = Columns {
@@ -61,15 +59,11 @@ pub(crate) fn write(
             to.write(&sizes, &mut pages)?
         }
     };
-    Ok(LargeObjectsAccount {
-        database,
-        file,
-        file_bytes,
-        objects: sizes.len() as u64,
-        bytes: sizes.values().sum(),
-        places,
-        doubtful: pages.into_doubtful(),
-    })
+    told.file = file;
+    told.objects = sizes.len() as u64;
+    told.bytes = sizes.values().sum();
+    told.doubtful = pages.into_doubtful();
+    Ok(told)
 }
 
 /// Sizes of all objects, and their pages.
@@ -80,6 +74,40 @@ pub(crate) struct Objects {
     page_bytes: u64,
     spill_folder: PathBuf,
     places: Vec<LossPlace>,
+    losses: ObjectLosses,
+}
+
+/// What indexes name of objects and the two relations do not have.
+#[derive(Default)]
+pub(crate) struct ObjectLosses {
+    /// Pages, by object.
+    pages: BTreeMap<Oid, u64>,
+    /// Objects without their row in `pg_largeobject_metadata`.
+    rows: BTreeSet<Oid>,
+    /// A file of them could not be read.
+    out_of_reach: bool,
+}
+
+impl ObjectLosses {
+    /// Objects of which something is lost.
+    fn objects(&self) -> u64 {
+        let others = self.rows.iter().filter(|oid| !self.pages.contains_key(oid));
+        (self.pages.len() + others.count()) as u64
+    }
+
+    /// The first of them, with what is lost.
+    fn told(&self) -> Vec<DoubtfulObject> {
+        let pages = self.pages.iter().map(|(object, pages)| DoubtfulObject {
+            object: *object,
+            why: format!("{pages} pages of it that an index names are lost"),
+        });
+        let rows = self.rows.iter().filter(|oid| !self.pages.contains_key(oid));
+        let rows = rows.map(|object| DoubtfulObject {
+            object: *object,
+            why: "its row in pg_largeobject_metadata is lost, which an index names".into(),
+        });
+        pages.chain(rows).take(PLACES_MAX).collect()
+    }
 }
 
 impl Objects {
@@ -94,6 +122,7 @@ impl Objects {
             page_bytes: u64::from(block_size / 4),
             spill_folder: options.spill_folder.clone(),
             places: Vec::new(),
+            losses: ObjectLosses::default(),
         })
     }
 
@@ -133,6 +162,18 @@ impl Objects {
         self.places.extend(places);
     }
 
+    /// What is lost of them, in an account of which the rest is open.
+    pub(crate) fn account(&self, database: String) -> LargeObjectsAccount {
+        LargeObjectsAccount {
+            database,
+            lost_objects: self.losses.objects(),
+            lost_pages: self.losses.pages.values().sum(),
+            out_of_reach: self.losses.out_of_reach,
+            places: self.places.clone(),
+            ..LargeObjectsAccount::default()
+        }
+    }
+
     /// There is none, and nothing of any was lost.
     pub(crate) fn is_empty(&self) -> bool {
         self.sizes.is_empty() && self.places.is_empty()
@@ -142,10 +183,14 @@ impl Objects {
     pub(crate) fn in_order(self) -> Result<InOrder, SalvageError> {
         let records = self.pages.finish();
         let records = records.map_err(|source| cannot_sort(&self.spill_folder, source))?;
-        let doubtful = (!self.places.is_empty()).then(|| without_pages(&self.sizes));
+        let doubtful = (!self.places.is_empty()).then(|| {
+            let mut doubtful = self.losses.told();
+            doubtful.extend(without_pages(&self.sizes, &self.losses));
+            doubtful.truncate(PLACES_MAX);
+            doubtful
+        });
         Ok(InOrder {
             sizes: self.sizes,
-            places: self.places,
             pages: Pages {
                 records: records.peekable(),
                 page_bytes: self.page_bytes,
@@ -158,8 +203,10 @@ impl Objects {
 }
 
 /// Objects of which nothing was found, where something was lost.
-fn without_pages(sizes: &BTreeMap<Oid, u64>) -> Vec<DoubtfulObject> {
-    let empty = sizes.iter().filter(|(_, size)| **size == 0);
+fn without_pages(sizes: &BTreeMap<Oid, u64>, losses: &ObjectLosses) -> Vec<DoubtfulObject> {
+    let empty = sizes
+        .iter()
+        .filter(|(oid, size)| **size == 0 && !losses.pages.contains_key(oid));
     let told = empty.take(PLACES_MAX).map(|(oid, _)| DoubtfulObject {
         object: *oid,
         why: "no page of it was found: it is empty, or lost".into(),
@@ -171,8 +218,6 @@ fn without_pages(sizes: &BTreeMap<Oid, u64>) -> Vec<DoubtfulObject> {
 pub(crate) struct InOrder {
     /// Sizes by number.
     pub(crate) sizes: BTreeMap<Oid, u64>,
-    /// Where something was lost.
-    pub(crate) places: Vec<LossPlace>,
     /// The pages in order.
     pub(crate) pages: Pages,
 }

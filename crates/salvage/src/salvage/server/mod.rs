@@ -135,6 +135,7 @@ pub(super) fn load(
         load_objects(
             cluster,
             &catalog,
+            replaying,
             &options,
             before,
             progress,
@@ -217,6 +218,7 @@ fn since(known: usize, account: &SalvageReport) -> Vec<NotChecked> {
 fn load_objects(
     cluster: &Cluster,
     catalog: &Catalog,
+    replaying: &Replaying<'_>,
     options: &SalvageOptions,
     before: objects::Before,
     progress: &dyn Progress,
@@ -226,7 +228,16 @@ fn load_objects(
         return Ok(());
     }
     let files = MainForks::of_database(cluster, catalog.database);
-    let Some(found) = large_objects::of_database(cluster, catalog, &files, options)? else {
+    let place = DatabaseInputs {
+        folder: None,
+        catalog,
+        files: &files,
+        name: "",
+    };
+    let search = loss_search(cluster, &place, replaying, options, progress);
+    let found = large_objects::of_database(&search, options)?;
+    account.not_salvaged.extend(found.gaps);
+    let Some(found) = found.objects else {
         return Ok(());
     };
     let name = database_name(catalog);

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use pgclinic_cluster::Cluster;
 use pgclinic_format::Oid;
 use pgclinic_model::Progress;
-use pgclinic_model::document::{LargeObjectsAccount, SalvageReport};
+use pgclinic_model::document::SalvageReport;
 use pgclinic_servers::{Session, SqlError};
 
 use super::super::error::SalvageError;
@@ -58,20 +58,9 @@ pub(super) fn load(
 ) -> Result<Option<BTreeSet<Oid>>, SalvageError> {
     let Before { loaded, left } = before;
     let there = numbers_there(session, loaded).map_err(failed)?;
-    let InOrder {
-        sizes,
-        places,
-        mut pages,
-    } = objects.in_order()?;
-    let mut told = LargeObjectsAccount {
-        database,
-        file: "pg_catalog.pg_largeobject".into(),
-        file_bytes: 0,
-        objects: 0,
-        bytes: 0,
-        places,
-        doubtful: Vec::new(),
-    };
+    let mut told = objects.account(database);
+    told.file = "pg_catalog.pg_largeobject".into();
+    let InOrder { sizes, mut pages } = objects.in_order()?;
     let mut batch = Batch::new(session);
     let mut refused: BTreeSet<Oid> = left.into_iter().collect();
     for (oid, size) in &sizes {
