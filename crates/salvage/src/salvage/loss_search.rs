@@ -2,9 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use pgclinic_cluster::{Catalog, Comparison};
+use pgclinic_cluster::Catalog;
 use pgclinic_format::Oid;
-use pgclinic_model::document::{INDEX_ENTRIES, INDEX_KEYS, IndexCount, NotChecked, TableAccount};
+use pgclinic_model::document::{
+    INDEX_ENTRIES, INDEX_KEYS, IndexCount, LossPlace, NotChecked, TableAccount,
+};
 
 use super::error::SalvageError;
 use super::folder::Folder;
@@ -166,14 +168,16 @@ impl LossSearch<'_> {
             let what = format!("rows of {name} beside its indexes");
             return Some(not_salvaged(&what, &why));
         }
-        let Witness::Absent = witness else {
-            return None;
+        let is_silent = match witness {
+            Witness::Absent => true,
+            Witness::Earlier => self.witnesses.cluster.is_running(),
+            _ => false,
         };
+        is_silent.then_some(())?;
         let (counted, there) = self.witnesses.pages_short(table)?;
         // The map has said it already, or the plan of a cluster that is at work.
-        let cluster = self.witnesses.cluster;
-        let is_told =
-            table.pages.unread > 0 || !cluster.may_compare(Comparison::SalvagedRowsWithEntries);
+        let is_of_the_end = |place: &LossPlace| u64::from(place.block) >= there;
+        let is_told = table.pages.unread > 0 || table.places.iter().any(is_of_the_end);
         (!is_told).then_some(())?;
         let why = format!(
             "pg_class counts {counted} pages and its files have {there}: rows may be missing at the end, and no index with all rows tells"
