@@ -195,9 +195,11 @@ impl TypeRows {
         if let Some(info) = built_in {
             return info;
         }
-        let lost = way.depth >= DEPTH_MAX || way.parts.get() >= PARTS_MAX;
-        let kind = if lost {
+        let kind = if way.parts.get() >= PARTS_MAX {
             TypeKind::Unknown
+        } else if way.depth >= DEPTH_MAX {
+            // Nothing of it is lost, and nobody prints it.
+            TypeKind::Base
         } else {
             self.kind_of(oid, row, way.deeper())
         };

@@ -7,6 +7,7 @@ use pgclinic_format::{BlockNo, Oid};
 use pgclinic_model::Progress;
 use pgclinic_model::document::TableAccount;
 use pgclinic_servers::{ConnectOptions, ConnectionTarget};
+use pgclinic_source::Source;
 
 use super::server_source::ServerSource;
 use super::tables::LiveTable;
@@ -17,6 +18,7 @@ use crate::salvage::{SalvageOptions, TakeRows, blocks_of_table};
 pub(super) struct Files<'a> {
     target: &'a ConnectionTarget,
     connect: &'a ConnectOptions,
+    source: OnceLock<Result<Arc<ServerSource>, String>>,
     opened: OnceLock<Result<(Cluster, Catalog), String>>,
     /// Why the server did not write down first what its files do not know yet.
     stale: OnceLock<String>,
@@ -29,6 +31,7 @@ impl<'a> Files<'a> {
         Files {
             target,
             connect,
+            source: OnceLock::new(),
             opened: OnceLock::new(),
             stale: OnceLock::new(),
             turn: Mutex::new(()),
@@ -64,24 +67,43 @@ impl<'a> Files<'a> {
         })?
     }
 
-    fn open(&self) -> Result<(Cluster, Catalog), String> {
-        let words = |error: &dyn std::fmt::Display| error.to_string();
-        let session = careful_session(self.target, self.connect, RESTART, |_| Ok(()));
-        let mut session = session.map_err(|error| words(&error))?;
-        // What the server knows and its files do not is written now, where the role may ask for
-        // that.
-        if let Err(error) = session.execute("CHECKPOINT") {
-            let _first = self.stale.set(words(&error));
-        }
+    /// The files as they lie there: nobody is asked to write down first what they do not know.
+    pub(super) fn as_they_are(&self) -> Result<(Cluster, Arc<ServerSource>), String> {
+        let source = self.source()?;
+        let cluster = Cluster::open(Arc::clone(&source) as Arc<dyn Source>);
+        Ok((cluster.map_err(|error| error.to_string())?, source))
+    }
+
+    /// The number of the database that is salvaged.
+    pub(super) fn database(source: &ServerSource) -> Result<Oid, String> {
         let oid =
             "SELECT oid FROM pg_catalog.pg_database WHERE datname = pg_catalog.current_database()";
-        let oid = session.query_value(oid).map_err(|error| words(&error))?;
-        let oid: Oid = oid
-            .and_then(|oid| oid.parse().ok())
-            .ok_or("the database has no number")?;
-        let source = ServerSource::new(session, self.target, self.connect);
-        let cluster = Cluster::open(Arc::new(source)).map_err(|error| words(&error))?;
-        let catalog = cluster.catalog(oid);
+        let rows = source.query(oid).map_err(|error| error.to_string())?;
+        let oid = rows.into_iter().flatten().flatten().next();
+        let oid = oid.and_then(|oid| oid.parse().ok());
+        oid.ok_or_else(|| "the database has no number".into())
+    }
+
+    fn source(&self) -> Result<Arc<ServerSource>, String> {
+        let source = self.source.get_or_init(|| {
+            let session = careful_session(self.target, self.connect, RESTART, |_| Ok(()));
+            let session = session.map_err(|error| error.to_string())?;
+            let source = ServerSource::new(session, self.target, self.connect);
+            Ok(Arc::new(source))
+        });
+        source.clone()
+    }
+
+    fn open(&self) -> Result<(Cluster, Catalog), String> {
+        let source = self.source()?;
+        // What the server knows and its files do not is written now, where the role may ask for
+        // that.
+        if let Err(error) = source.query("CHECKPOINT") {
+            let _first = self.stale.set(error.to_string());
+        }
+        let database = Files::database(&source)?;
+        let (cluster, _) = self.as_they_are()?;
+        let catalog = cluster.catalog(database);
         Ok((cluster, catalog))
     }
 }

@@ -19,6 +19,7 @@ mod server_source;
 mod snapshots;
 mod table_file;
 mod tables;
+mod witnesses;
 
 pub use server_source::ServerSource;
 
@@ -28,7 +29,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use pgclinic_model::Progress;
-use pgclinic_model::document::{Estimate, SalvageReport, TableAccount, Target as TargetDocument};
+use pgclinic_model::document::{SalvageReport, TableAccount, Target as TargetDocument};
 use pgclinic_servers::{ConnectOptions, ConnectionTarget, Session, SqlError};
 
 use crate::file_names::FileNames;
@@ -67,6 +68,8 @@ struct Live<'a> {
     way: RangeWay,
     rows: RowsOut,
     done: Mutex<Done>,
+    /// Sessions that read tables: what they read stays locked until witnesses were asked.
+    readers: Mutex<Vec<Reader<'a>>>,
 }
 
 #[derive(Default)]
@@ -120,14 +123,15 @@ pub fn salvage_live(
         way,
         rows,
         done: Mutex::default(),
+        readers: Mutex::default(),
     };
     live.all_tables();
+    let before = finished.of_name(&target.database).into_iter();
+    let before = before.map(of_an_earlier_run).collect();
+    account.tables = live.with_losses(before, &mut account)?;
     live.beside_tables(Some(reader), &mut account)?;
     account.interrupted = progress.is_interrupted();
-    let done = live.done.into_inner();
-    account.tables = done.unwrap_or_else(PoisonError::into_inner).accounts;
-    let before = finished.of_name(&target.database).into_iter();
-    account.tables.extend(before.map(of_an_earlier_run));
+    drop(live);
     let (taken, refused) = snapshots.into_account();
     account.snapshots = taken;
     if let Some(why) = refused {
@@ -273,6 +277,12 @@ impl<'a> Live<'a> {
 
     fn work(&self) {
         let mut session = None;
+        self.read_tables(&mut session);
+        let mut readers = self.readers.lock().unwrap_or_else(PoisonError::into_inner);
+        readers.extend(session);
+    }
+
+    fn read_tables(&self, session: &mut Option<Reader<'a>>) {
         loop {
             let number = self.next.fetch_add(1, Ordering::Relaxed);
             let Some((table, file)) = self.tables.get(number) else {
@@ -281,7 +291,7 @@ impl<'a> Live<'a> {
             if self.progress.is_interrupted() || self.lock().failure.is_some() {
                 return;
             }
-            let account = self.table(table, file, &mut session);
+            let account = self.table(table, file, session);
             self.progress.advance(u64::from(table.blocks) * 8192);
             match account {
                 Ok(account) => self.lock().accounts.push(account),
@@ -296,15 +306,32 @@ impl<'a> Live<'a> {
         self.done.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Sequences, large objects and the schema; or why the work on the tables ended.
+    /// The tables of this run and of an earlier one, with what witnesses know of their losses; or
+    /// why the work on them ended.
+    fn with_losses(
+        &self,
+        before: Vec<TableAccount>,
+        account: &mut SalvageReport,
+    ) -> Result<Vec<TableAccount>, SalvageError> {
+        if let Some(failure) = self.lock().failure.take() {
+            return Err(failure);
+        }
+        let own = std::mem::take(&mut self.lock().accounts);
+        let tables = [own, before].concat();
+        let tables = witnesses::ask(self, tables, account)?;
+        self.readers
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clear();
+        Ok(tables)
+    }
+
+    /// Sequences, large objects and the schema.
     fn beside_tables(
         &self,
         mut kept: Option<Reader<'a>>,
         account: &mut SalvageReport,
     ) -> Result<(), SalvageError> {
-        if let Some(failure) = self.lock().failure.take() {
-            return Err(failure);
-        }
         if self.progress.is_interrupted() {
             return Ok(());
         }
@@ -409,12 +436,6 @@ impl<'a> Live<'a> {
         let is_whole = self.read_rows(table, &mut work, self.options, kept)?;
         self.write_log(name, &work.log)?;
         let mut account = work.account;
-        let estimate = Estimate {
-            pages: u64::from(table.blocks).max(1),
-            rows: table.estimate,
-            ..Estimate::default()
-        };
-        account.count_losses(None, estimate);
         if let [_, _, ..] = account.snapshots.as_slice() {
             let numbers: Vec<String> = account.snapshots.iter().map(u32::to_string).collect();
             let note = format!(
@@ -504,6 +525,7 @@ impl<'a> Live<'a> {
             schema: table.schema.clone(),
             table: table.name.clone(),
             oid: table.oid,
+            filenode: table.filenode,
             kind: if table.is_materialized_view {
                 "materialized-view".into()
             } else {

@@ -6,6 +6,7 @@
 
 use std::sync::{Mutex, PoisonError};
 
+use pgclinic_format::page::HEADER_BYTES;
 use pgclinic_servers::{ConnectOptions, ConnectionTarget, Session, SqlError, TextRow};
 use pgclinic_source::{
     AccessLog, Entry, EntryKind, Result, Source, SourceError, SourceErrorKind, SourceSpec,
@@ -13,6 +14,7 @@ use pgclinic_source::{
 };
 
 use super::{RESTART, careful_session};
+use crate::salvage::losses_beside::VacantPage;
 
 /// Bytes of one question: they travel as text of twice the length.
 const READ_BYTES: usize = 4 << 20;
@@ -26,6 +28,9 @@ const FUNCTIONS: [&str; 3] = [
     "pg_catalog.pg_ls_dir(text)",
     "pg_catalog.pg_stat_file(text,boolean)",
 ];
+
+/// Where `pd_lower` stands on a page, `src/include/storage/bufpage.h`.
+const PD_LOWER_AT: u64 = 12;
 
 /// A running server's files, as a source.
 pub struct ServerSource {
@@ -71,6 +76,43 @@ impl ServerSource {
         );
         let rows = session.query(&sql)?;
         Ok(rows.into_iter().flatten().flatten().collect())
+    }
+
+    /// Asks the server something that is not about a file.
+    pub(super) fn query(&self, sql: &str) -> Result<Vec<TextRow>> {
+        self.ask("", sql)
+    }
+
+    /// Blocks of a file whose pages have no line pointer, with whether `pd_lower` is 0 as on a page
+    /// of zeros. The server looks at two bytes of each page, and these pages alone are told.
+    pub(super) fn vacant_pages(
+        &self,
+        path: &str,
+        blocks: u64,
+        page_bytes: u32,
+    ) -> Result<Vec<(u64, VacantPage)>> {
+        let path_of = literal(path);
+        let zeroed = "0000";
+        let empty = format!("{HEADER_BYTES:02x}00");
+        let sql = format!(
+            "SELECT b, lower FROM (SELECT b, pg_catalog.encode(pg_catalog.pg_read_binary_file(\
+             {path_of}, b * {page_bytes} + {PD_LOWER_AT}, 2), 'hex') AS lower \
+             FROM pg_catalog.generate_series(0, {blocks}::bigint - 1) b OFFSET 0) pages \
+             WHERE lower IN ('{zeroed}', '{empty}')"
+        );
+        let rows = self.log.note(self.ask(path, &sql))?;
+        let page = |row: TextRow| match row.as_slice() {
+            [Some(block), Some(lower)] => {
+                let state = if lower == zeroed {
+                    VacantPage::Zeroed
+                } else {
+                    VacantPage::Empty
+                };
+                Some((block.parse().ok()?, state))
+            }
+            _ => None,
+        };
+        Ok(rows.into_iter().filter_map(page).collect())
     }
 
     fn ask(&self, path: &str, sql: &str) -> Result<Vec<TextRow>> {

@@ -28,6 +28,12 @@ pub(super) struct LiveTable {
     pub(super) blocks: u32,
     /// `reltuples`; 0 where nobody counted.
     pub(super) estimate: u64,
+    /// The number of its files.
+    pub(super) filenode: u32,
+    /// Indexes or a visibility map know of its rows.
+    pub(super) has_witnesses: bool,
+    /// No checkpoint writes its pages.
+    pub(super) is_unlogged: bool,
     pub(super) is_materialized_view: bool,
 }
 
@@ -35,7 +41,8 @@ pub(super) struct LiveTable {
 const QUESTION: &str = "\
 SELECT n.nspname, c.relname, c.oid, pg_catalog.quote_ident(n.nspname) || '.' || pg_catalog.quote_ident(c.relname), \
   (pg_catalog.pg_relation_size(c.oid) / pg_catalog.current_setting('block_size')::bigint), c.relkind, \
-  a.attname, pg_catalog.quote_ident(a.attname), a.atttypid, c.reltuples::bigint \
+  a.attname, pg_catalog.quote_ident(a.attname), a.atttypid, c.reltuples::bigint, \
+  pg_catalog.pg_relation_filenode(c.oid), c.relhasindex OR c.relallvisible > 0, c.relpersistence = 'u' \
 FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace \
 LEFT JOIN pg_catalog.pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped GENERATED \
 WHERE c.relkind IN ('r', 'm') AND c.relpersistence <> 't' AND (c.relkind = 'r' OR c.relispopulated) \
@@ -51,6 +58,9 @@ struct Described<'r> {
     quoted: &'r str,
     blocks: u32,
     estimate: u64,
+    filenode: u32,
+    has_witnesses: bool,
+    is_unlogged: bool,
     is_materialized_view: bool,
     /// Name, quoted name and type; none of a table without columns.
     column: Option<(&'r str, &'r str, Oid)>,
@@ -69,6 +79,9 @@ fn described(row: &[Option<String>]) -> Option<Described<'_>> {
         blocks: number(4).unwrap_or(u32::MAX),
         // Below 0 where nobody counted.
         estimate: text(9).and_then(|rows| rows.parse().ok()).unwrap_or(0),
+        filenode: number(10).unwrap_or(0),
+        has_witnesses: text(11) == Some("t"),
+        is_unlogged: text(12) == Some("t"),
         is_materialized_view: text(5)? == "m",
         column: column(),
     })
@@ -191,6 +204,9 @@ impl LiveTable {
             shape: Arc::new(shape),
             blocks: row.blocks,
             estimate: row.estimate,
+            filenode: row.filenode,
+            has_witnesses: row.has_witnesses,
+            is_unlogged: row.is_unlogged,
             is_materialized_view: row.is_materialized_view,
         }
     }
@@ -220,6 +236,9 @@ impl LiveTable {
             quoted: &format!("pg_catalog.{name}"),
             blocks,
             estimate: 0,
+            filenode: 0,
+            has_witnesses: false,
+            is_unlogged: false,
             is_materialized_view: false,
             column: None,
         };
@@ -259,6 +278,18 @@ impl LiveTable {
             ),
         };
         format!("{} WHERE {test}", self.whole())
+    }
+
+    /// Those of the blocks on which the snapshot sees rows.
+    pub(super) fn blocks_with_rows(&self, from: u32, to: u32, way: RangeWay) -> String {
+        let places = LiveTable {
+            columns: "ctid".into(),
+            ..self.clone()
+        };
+        format!(
+            "SELECT DISTINCT (ctid::text::point)[0]::bigint FROM ({}) places",
+            places.range(from, to, way)
+        )
     }
 
     /// One row.

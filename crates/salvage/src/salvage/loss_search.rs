@@ -2,9 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use pgclinic_cluster::{Catalog, Comparison};
+use pgclinic_cluster::Catalog;
 use pgclinic_format::Oid;
-use pgclinic_model::document::{INDEX_ENTRIES, INDEX_KEYS, IndexCount, NotChecked, TableAccount};
+use pgclinic_model::document::{
+    INDEX_ENTRIES, INDEX_KEYS, IndexCount, LossPlace, NotChecked, TableAccount,
+};
 
 use super::error::SalvageError;
 use super::folder::Folder;
@@ -170,14 +172,14 @@ impl LossSearch<'_> {
         // Recovery may be about to cut the table, and a note of it may come later.
         match witness {
             Witness::Absent => {}
+            Witness::Earlier(_) if self.witnesses.cluster.is_running() => {}
             Witness::Earlier(None) if self.witnesses.keeps_length(table) => {}
             _ => return None,
         }
         let (counted, there) = self.witnesses.pages_short(table)?;
         // The map has said it already, or the plan of a cluster that is at work.
-        let cluster = self.witnesses.cluster;
-        let is_told =
-            table.pages.unread > 0 || !cluster.may_compare(Comparison::SalvagedRowsWithEntries);
+        let is_of_the_end = |place: &LossPlace| u64::from(place.block) >= there;
+        let is_told = table.pages.unread > 0 || table.places.iter().any(is_of_the_end);
         (!is_told).then_some(())?;
         let why = format!(
             "pg_class counts {counted} pages and its files have {there}: rows may be missing at the end, and no index with all rows tells"

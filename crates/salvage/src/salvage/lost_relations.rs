@@ -1,14 +1,18 @@
 //! Relations whose rows in `pg_class` are lost, and files that no relation names, in the plan and
 //! in the account.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use pgclinic_cluster::wal::Replay;
 use pgclinic_cluster::{
-    Catalog, Cluster, Column, ForkFiles, LostColumn, LostRelation, RelKind, Relation,
+    Catalog, Cluster, Column, Death, ForkFiles, HeapScan, LostColumn, LostRelation, RelKind,
+    Relation, RowState,
 };
-use pgclinic_format::Oid;
+use pgclinic_format::oid::{DEFAULT_TABLESPACE, PG_CLASS};
 use pgclinic_format::types::FIRST_NORMAL_OID;
+use pgclinic_format::wal::FileNumber;
+use pgclinic_format::{Fork, Oid};
 use pgclinic_model::Selection;
 use pgclinic_model::document::NotChecked;
 
@@ -16,7 +20,7 @@ use super::SalvageOptions;
 use super::plan::{Plan, not_salvaged};
 use super::without_catalogs::{self, Found};
 use crate::schema::given::{GivenColumn, GivenTable};
-use crate::shape::database_name;
+use crate::shape::{MainForks, database_name};
 
 /// What a table's account says of it.
 pub(super) const REBUILT: &str = "its row in pg_class is lost: name, columns and files are those that indexes and other catalogs still have";
@@ -189,24 +193,21 @@ fn next_declared(declared: &mut Vec<GivenColumn>, name: Option<&str>) -> Option<
     (at < declared.len()).then(|| declared.remove(at))
 }
 
-/// The tables among the files that no relation names, where names are missing: they go into
-/// `unclaimed/`. Where every entry of `pg_class` met its row such a file is a leftover, and
-/// nobody's.
+/// The tables among the files that no relation names, where names are missing, and that `is_wanted`
+/// takes: they go into `unclaimed/`.
 pub(super) fn unclaimed(
     cluster: &Cluster,
     catalog: &Catalog,
     folder: &str,
     options: &SalvageOptions,
+    is_wanted: &dyn Fn(&ForkFiles) -> bool,
 ) -> Plan {
     let selection = &options.selection;
     let database = catalog.database;
-    if catalog.names_are_complete() || !selection.relations.is_empty() {
+    if !are_unclaimed(catalog, selection) {
         return Plan::default();
     }
-    let is_unclaimed = |files: &ForkFiles| {
-        let named = catalog.by_file(files.home.tablespace, files.filenode);
-        named.is_none()
-    };
+    let is_unclaimed = |files: &ForkFiles| is_nameless(catalog, files) && is_wanted(files);
     let found = Found::among(cluster, database, selection, &is_unclaimed);
     let mut plan = without_catalogs::plan_of(cluster, database, folder, options, &found);
     for planned in &mut plan.tables {
@@ -229,6 +230,84 @@ pub(super) fn unclaimed(
         plan.not_salvaged.push(not_salvaged(&what, why));
     }
     plan
+}
+
+/// Names are missing, so that a file without one may be somebody's. Where every entry of `pg_class`
+/// met its row such a file is a leftover, and nobody's.
+fn are_unclaimed(catalog: &Catalog, selection: &Selection) -> bool {
+    !catalog.names_are_complete() && selection.relations.is_empty()
+}
+
+fn is_nameless(catalog: &Catalog, files: &ForkFiles) -> bool {
+    let named = catalog.by_file(files.home.tablespace, files.filenode);
+    named.is_none()
+}
+
+/// Files of a running server that no relation names, where names are missing.
+#[derive(Default)]
+pub(super) struct NamelessFiles {
+    /// They were there before its last checkpoint, and no transaction that is at work makes them.
+    pub(super) unclaimed: BTreeSet<FileNumber>,
+    /// They were made since, or by a transaction that has not ended: they are not yet anybody's.
+    pub(super) not_yet: BTreeSet<FileNumber>,
+}
+
+impl NamelessFiles {
+    pub(super) fn of(
+        cluster: &Cluster,
+        catalog: &Catalog,
+        selection: &Selection,
+        replay: &Replay,
+    ) -> Self {
+        let mut found = NamelessFiles::default();
+        if !are_unclaimed(catalog, selection) {
+            return found;
+        }
+        let unfinished = unfinished_files(cluster, catalog);
+        let homes = cluster.homes.iter();
+        let homes = homes.filter(|home| home.database == catalog.database);
+        for files in homes.flat_map(|home| cluster.files(home).unwrap_or_default()) {
+            let is_own = files.fork == Fork::Main && files.temporary.is_none();
+            if !is_own || files.bytes() == 0 || !is_nameless(catalog, &files) {
+                continue;
+            }
+            let number = files.number();
+            let own = (files.home.tablespace, files.filenode);
+            if replay.creates(number) || unfinished.contains(&own) {
+                found.not_yet.insert(number);
+            } else {
+                found.unclaimed.insert(number);
+            }
+        }
+        found
+    }
+}
+
+/// Tablespaces and numbers of files that rows of `pg_class` name whose transactions have not ended.
+fn unfinished_files(cluster: &Cluster, catalog: &Catalog) -> BTreeSet<(Oid, Oid)> {
+    let mut found = BTreeSet::new();
+    let Some(relation) = catalog.relations.get(&PG_CLASS) else {
+        return found;
+    };
+    let (Some(columns), Some(layouts)) = (&relation.columns, &relation.layouts) else {
+        return found;
+    };
+    let index = |name: &str| columns.iter().position(|column| column.name == name);
+    let (Some(filenode), Some(tablespace)) = (index("relfilenode"), index("reltablespace")) else {
+        return found;
+    };
+    let files = MainForks::of_database(cluster, catalog.database);
+    let files = files.of(catalog, relation);
+    let default = cluster.databases.get(&catalog.database);
+    let default = default.map_or(DEFAULT_TABLESPACE, |database| database.tablespace);
+    HeapScan::new(cluster, &files, layouts).each_row(|row| {
+        if matches!(row.state, RowState::Dead(Death::InProgress)) {
+            let own = row.u32(tablespace).filter(|own| *own != 0);
+            let file = row.u32(filenode);
+            found.extend(file.map(|file| (own.unwrap_or(default), file)));
+        }
+    });
+    found
 }
 
 /// Columns that were found in the indexes of `pg_attribute`, each with who told its type.

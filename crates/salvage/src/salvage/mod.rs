@@ -20,6 +20,7 @@ mod large_row;
 mod large_value;
 mod load_script;
 mod loss_search;
+pub(crate) mod losses_beside;
 mod lost_databases;
 mod lost_keys;
 mod lost_relations;
@@ -441,19 +442,22 @@ impl FolderWork<'_> {
         let asked = search.ask(&mut tables);
         self.count(&search, &asked, &mut tables, account)?;
         account.tables.extend(tables);
-        self.write_unclaimed(turn, &catalog, account)?;
+        self.write_unclaimed(turn, &catalog, &|_| true, account)?;
         account.interrupted |= self.progress.is_interrupted();
         Ok(())
     }
 
-    /// What stands in files that no relation names, where names are missing.
+    /// What stands in files that no relation names, where names are missing, and that `is_wanted`
+    /// takes.
     fn write_unclaimed(
         &self,
         turn: DatabaseTurn<'_>,
         catalog: &Catalog,
+        is_wanted: &dyn Fn(&ForkFiles) -> bool,
         account: &mut SalvageReport,
     ) -> Result<(), SalvageError> {
-        let mut plan = lost_relations::unclaimed(turn.cluster, catalog, turn.name, self.options);
+        let (cluster, options) = (turn.cluster, self.options);
+        let mut plan = lost_relations::unclaimed(cluster, catalog, turn.name, options, is_wanted);
         plan.count_not_replayed(turn.replaying.not_applied);
         account.not_salvaged.append(&mut plan.not_salvaged);
         if let Some(finished) = self.finished {

@@ -261,7 +261,7 @@ fn left_out_by(cluster: &Cluster) -> &'static str {
 fn in_shared_buffers(table: &Table) -> Option<NotChecked> {
     (table.files.bytes() > 0).then_some(())?;
     let what = format!("rows of the unlogged table {}", table.full_name());
-    let why = "the server may have them in its memory only: it writes unlogged pages to files when it shuts down (18 also at CHECKPOINT (FLUSH_UNLOGGED)). salvage postgres://… asks the server for them";
+    let why = "the server may have them in its memory only: it writes unlogged pages to files when it shuts down (19 also at CHECKPOINT (FLUSH_UNLOGGED)). salvage postgres://… asks the server for them";
     Some(not_salvaged(&what, why))
 }
 

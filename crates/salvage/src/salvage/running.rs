@@ -11,10 +11,10 @@
 //! has written a page since. So a loss counts when a newer look finds the same. Indexes are asked
 //! as after a crash: of what the write-ahead log left alone since the last checkpoint.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::mem::take;
 
-use pgclinic_cluster::{Cluster, OpenError};
+use pgclinic_cluster::{Cluster, ForkFiles, OpenError};
 use pgclinic_format::Oid;
 use pgclinic_format::wal::FileNumber;
 use pgclinic_model::Progress;
@@ -28,6 +28,7 @@ use super::finished_tables::FinishedTables;
 use super::folder::Folder;
 use super::loss_search::{Asked, LossSearch};
 use super::lost_databases::DirectoryState;
+use super::lost_relations::NamelessFiles;
 use super::ordered_files::LineDestination;
 use super::plan::{Planned, not_salvaged};
 use super::witnesses::Witness;
@@ -40,7 +41,9 @@ use crate::shape::{MainForks, database_name};
 
 /// The word in the account.
 const SOURCE: &str = "running";
-const UNSETTLED: &str = "the server changed it each time while it was read: what is missing of it was missing at the last look, and need not be lost";
+pub(super) const UNSETTLED: &str = "the server changed it each time while it was read: what is missing of it was missing at the last look, and need not be lost";
+
+const UNCLAIMED_ONCE: &str = "no relation names them, where names are missing, and the server made checkpoints between all looks: they may be about to be somebody's";
 
 /// What is open of a database.
 #[derive(Default)]
@@ -53,6 +56,14 @@ struct Open {
     beside: Option<Vec<LossPlace>>,
     /// Its directory was not there at the look before.
     is_without_directory: bool,
+    /// Files that no relation named at the look before, where names are missing.
+    nameless: Option<Nameless>,
+}
+
+/// Files without an owner at some look.
+struct Nameless {
+    files: BTreeSet<FileNumber>,
+    position: ViewPosition,
 }
 
 impl Open {
@@ -72,7 +83,7 @@ impl Open {
     }
 
     fn is_empty(&self) -> bool {
-        !self.is_new && self.tables.is_empty() && self.beside.is_none()
+        !self.is_new && self.tables.is_empty() && self.beside.is_none() && self.nameless.is_none()
     }
 }
 
@@ -243,6 +254,12 @@ impl Run<'_> {
                 let why = "its catalogs were on their way, and no newer look could be taken";
                 account.not_salvaged.push(not_salvaged(&what, why));
             }
+            if let Some(nameless) = open.nameless {
+                let what = format!("{} files of database {name}", nameless.files.len());
+                account
+                    .not_salvaged
+                    .push(not_salvaged(&what, UNCLAIMED_ONCE));
+            }
             if open.beside.is_some() {
                 let what = format!("sequences and large objects of database {name}");
                 account.not_salvaged.push(not_salvaged(&what, UNSETTLED));
@@ -358,7 +375,7 @@ impl OneRound<'_> {
             name,
         };
         let none = BTreeMap::new();
-        let replaying = self.replaying(&none);
+        let replaying = replaying_in(self.view, &none);
         let FolderWork {
             options, progress, ..
         } = self.work;
@@ -368,15 +385,21 @@ impl OneRound<'_> {
         } else {
             None
         };
+        let nameless = if open.is_new || open.nameless.is_some() {
+            self.unclaimed(&place, open.nameless.take(), account)?
+        } else {
+            None
+        };
         let plan = plan_of(cluster, &catalog, name, self.work.options);
         let mut planned = plan.tables;
+        let mut unknown = BTreeMap::new();
         if open.is_new {
             account.not_salvaged.extend(plan.not_salvaged);
             let kept = kept_encoding(cluster, database, self.work.options);
             account.not_salvaged.extend(kept);
         } else {
             planned.retain(|planned| open.tables.contains_key(&planned.table.oid));
-            self.tell_gone(&place, &planned, &mut open, account)?;
+            unknown = self.tell_gone(&place, &planned, &mut open, account)?;
         }
         let finished = self.work.finished;
         planned.retain(|planned| finished.is_none_or(|known| !known.holds(&planned.table)));
@@ -386,25 +409,68 @@ impl OneRound<'_> {
         let mut tables = self.work.write_planned(cluster, &catalog, planned)?;
         tables.extend(finished.map_or_else(Vec::new, |known| known.of_database(&catalog)));
         let asked = search.ask(&mut tables);
-        let (mut settled, left) = self.settle((tables, &asked), open.tables, account)?;
+        let (mut settled, mut left) = self.settle((tables, &asked), open.tables, account)?;
         self.work.count(&search, &asked, &mut settled, account)?;
         account.tables.extend(settled);
+        left.append(&mut unknown);
         Ok(Open {
             tables: left,
             beside,
+            nameless,
             ..Open::default()
         })
     }
 
-    /// What the write-ahead log did to files, where all of it was there: indexes that it left alone
-    /// know the rows of their tables.
-    fn replaying<'r>(&'r self, none: &'r BTreeMap<FileNumber, u64>) -> Replaying<'r> {
-        let replayed = self.view.replayed().filter(|replayed| replayed.reached_end);
-        let replay = self.view.cluster().replay();
-        Replaying {
-            not_applied: replayed.map_or(none, |replayed| &replayed.not_applied),
-            replay: replay.filter(|replay| replayed.is_some() && replay.is_complete()),
-        }
+    /// Writes what stands in files that two looks found without an owner, under WAL that overlaps; what
+    /// only this one found waits for the next.
+    fn unclaimed(
+        &self,
+        place: &DatabaseInputs<'_>,
+        before: Option<Nameless>,
+        account: &mut SalvageReport,
+    ) -> Result<Option<Nameless>, SalvageError> {
+        let cluster = self.view.replayed_cluster();
+        let catalog = place.catalog;
+        let none = BTreeMap::new();
+        let replaying = replaying_in(self.view, &none);
+        let Some(replay) = replaying.replay else {
+            return Ok(None);
+        };
+        let selection = &self.work.options.selection;
+        let found = NamelessFiles::of(cluster, catalog, selection, replay);
+        let position = self.view.position();
+        let Some(before) = before.filter(|before| before.position.overlaps(position)) else {
+            let files = found.unclaimed;
+            if files.is_empty() {
+                account.not_salvaged.extend(not_yet(&found.not_yet, place));
+                return Ok(None);
+            }
+            if self.is_last {
+                let what = format!("{} files of {}", files.len(), place.name);
+                account
+                    .not_salvaged
+                    .push(not_salvaged(&what, UNCLAIMED_ONCE));
+                return Ok(None);
+            }
+            return Ok(Some(Nameless { files, position }));
+        };
+        account.not_salvaged.extend(not_yet(&found.not_yet, place));
+        let both: BTreeSet<FileNumber> = found
+            .unclaimed
+            .intersection(&before.files)
+            .copied()
+            .collect();
+        let turn = DatabaseTurn {
+            folder: self.folder,
+            cluster,
+            database: catalog.database,
+            name: place.name,
+            replaying: &replaying,
+        };
+        let is_wanted = |files: &ForkFiles| both.contains(&files.number());
+        self.work
+            .write_unclaimed(turn, catalog, &is_wanted, account)?;
+        Ok(None)
     }
 
     /// A database without catalogs is taken as it is: no newer look would tell which of its files
@@ -456,20 +522,26 @@ impl OneRound<'_> {
         Ok(None)
     }
 
-    /// Tables that were open and are not in the catalogs any more.
+    /// Tables that were open and are not in the catalogs any more; gives those that are there and
+    /// whose columns a newer look may tell.
     fn tell_gone(
         &self,
         place: &DatabaseInputs<'_>,
         planned: &[Planned],
         open: &mut Open,
         account: &mut SalvageReport,
-    ) -> Result<(), SalvageError> {
+    ) -> Result<BTreeMap<Oid, TableAccount>, SalvageError> {
+        let mut unknown = BTreeMap::new();
         let is_planned = |oid: &Oid| planned.iter().any(|own| own.table.oid == *oid);
         let gone: Vec<Oid> = open.tables.keys().copied().collect();
         for oid in gone.into_iter().filter(|oid| !is_planned(oid)) {
             let Some(table) = open.tables.remove(&oid) else {
                 continue;
             };
+            if place.catalog.relations.contains_key(&oid) && !self.is_last {
+                unknown.insert(oid, table);
+                continue;
+            }
             if let Some(file) = &table.file {
                 self.folder.remove(file)?;
             }
@@ -481,7 +553,7 @@ impl OneRound<'_> {
                     Some(_) => not_salvaged(&what, "its columns are not known at a newer look"),
                 });
         }
-        Ok(())
+        Ok(unknown)
     }
 
     /// What recovery would still change is not lost: the server has it.
@@ -546,7 +618,31 @@ fn unsettled_objects(found: &mut BesideTables, place: &DatabaseInputs<'_>) -> Op
     (!places.is_empty()).then(|| not_salvaged(&what, UNSETTLED))
 }
 
-fn what_of(table: &TableAccount) -> String {
+/// Files that a transaction makes which has not ended: they are lost to nobody.
+fn not_yet(files: &BTreeSet<FileNumber>, place: &DatabaseInputs<'_>) -> Option<NotChecked> {
+    let what = format!("{} files of database {}", files.len(), place.name);
+    let why = "no relation names them: they were made since the last checkpoint, or by a transaction that has not ended, and are not yet anybody's";
+    (!files.is_empty()).then(|| NotChecked {
+        inherent: true,
+        ..not_salvaged(&what, why)
+    })
+}
+
+/// What the write-ahead log did to files, where all of it was there: indexes that it left alone know
+/// the rows of their tables.
+pub(super) fn replaying_in<'r>(
+    view: &'r FreshView<'_>,
+    none: &'r BTreeMap<FileNumber, u64>,
+) -> Replaying<'r> {
+    let replayed = view.replayed().filter(|replayed| replayed.reached_end);
+    let replay = view.cluster().replay();
+    Replaying {
+        not_applied: replayed.map_or(none, |replayed| &replayed.not_applied),
+        replay: replay.filter(|replay| replayed.is_some() && replay.is_complete()),
+    }
+}
+
+pub(super) fn what_of(table: &TableAccount) -> String {
     format!(
         "table {}.{} of database {}",
         table.schema, table.table, table.database

@@ -551,7 +551,7 @@ impl Witnesses<'_> {
     pub(super) fn note_marked(&self, table: &mut TableAccount) -> bool {
         // Of a table without any file all is lost already.
         let files = self.files_of(table);
-        let Some(files) = files.filter(|files| !files.segments.is_empty() && self.replay.is_none())
+        let Some(files) = files.filter(|files| !files.segments.is_empty() && self.keeps(files))
         else {
             return false;
         };
@@ -571,6 +571,21 @@ impl Witnesses<'_> {
         );
         table.places.push(LossPlace::page(first, why));
         true
+    }
+
+    /// No record of WAL that is applied in memory alone cuts or makes the file: its map as it lies
+    /// there reaches as far as the file does.
+    fn keeps(&self, files: &ForkFiles) -> bool {
+        let keeps = |replay: &Replay| replay.keeps_length(files.number());
+        self.replay.is_none_or(keeps)
+    }
+
+    /// No such record names the block, so that no bit of the map for it is of another moment.
+    fn is_kept(&self, files: &ForkFiles, block: u64) -> bool {
+        let block = BlockNo::try_from(block).unwrap_or(BlockNo::MAX);
+        let fate = |replay: &Replay| replay.fate(files.number(), Fork::Main, block);
+        self.replay
+            .is_none_or(|replay| fate(replay) == ReplayEffect::Kept)
     }
 
     /// What sound pages of the map mark from the end of the table on.
@@ -596,7 +611,7 @@ impl Witnesses<'_> {
             for (byte, block) in bits.iter().zip((number * per_page..).step_by(4)) {
                 let places = (0..4).filter(|place| byte >> (place * 2) & 3 != 0);
                 let blocks = places.map(|place| block + place);
-                for block in blocks.filter(|block| *block >= end) {
+                for block in blocks.filter(|block| *block >= end && self.is_kept(files, *block)) {
                     let count = marked.map_or(0, |(_, count)| count);
                     marked = Some((block, count + 1));
                 }

@@ -133,9 +133,13 @@ pub(crate) struct Taking<'a, 'b> {
     pub(crate) writes_all: bool,
 }
 
-/// The columns that are written are those of the table's rows, one by one.
+/// The columns that are written are those of the table's rows, one by one, and their types are
+/// known.
 pub(crate) fn writes_all(table: &Table) -> bool {
-    let is_own = |(index, column): (usize, &Column)| matches!(column.origin, Origin::Attribute(own) if own == index);
+    let is_own = |(index, column): (usize, &Column)| {
+        matches!(column.origin, Origin::Attribute(own) if own == index)
+            && column.lost_type().is_none()
+    };
     table.columns.len() == table.layouts.len() && table.columns.iter().enumerate().all(is_own)
 }
 
@@ -258,10 +262,26 @@ impl RowValues {
             };
             self.slots.push(slot);
         }
-        if behind.is_none() && self.faults.is_empty() {
+        let is_walked = behind.is_none() && self.faults.is_empty();
+        self.doubt_types(&taking.table.columns);
+        if is_walked {
             let left = taking.table.layouts.len().saturating_sub(next_attribute);
             let is_whole = walk.by_ref().take(left).all(|attribute| attribute.is_ok());
             self.has_rest = is_whole && walk.end() != tuple.bytes().len();
+        }
+    }
+
+    /// Bytes are no values where their type is lost.
+    fn doubt_types(&mut self, columns: &[Column]) {
+        for ((number, column), slot) in columns.iter().enumerate().zip(&self.slots) {
+            let is_there = matches!(slot, Slot::Tuple(_) | Slot::Owned(_));
+            if let Some(ty) = column.lost_type().filter(|_| is_there) {
+                let kind = FaultKind::LostType(ty.name.clone());
+                self.faults.push(Fault {
+                    column: number,
+                    kind,
+                });
+            }
         }
     }
 

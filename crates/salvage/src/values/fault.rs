@@ -46,6 +46,8 @@ pub enum FaultKind {
     Encoding,
     /// The default of a column that is newer than the row cannot be read.
     MissingDefault,
+    /// The catalogs do not give its type, or a part of it.
+    LostType(String),
 }
 
 impl fmt::Display for FaultKind {
@@ -90,6 +92,10 @@ impl fmt::Display for FaultKind {
             FaultKind::MissingDefault => {
                 f.write_str("the default of a column added later cannot be read")
             }
+            FaultKind::LostType(ty) => write!(
+                f,
+                "the catalogs do not tell what {ty} is made of: these are its stored bytes"
+            ),
         }
     }
 }

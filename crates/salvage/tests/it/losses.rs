@@ -510,7 +510,7 @@ fn a_missing_file_is_lost_from_a_server_and_into_one() {
     let account = salvage_live(&target, &options, &Quiet).expect("a salvage");
     assert_eq!(account.outcome, Outcome::Damaged);
     let keyed = table(&account, "keyed");
-    assert_eq!(witnesses(keyed), [("pg-class", 10800, false)]);
+    assert_eq!(witnesses(keyed), [("index-keys", 10800, false)]);
     assert!(
         keyed.places[0].why.contains("could not open file"),
         "{keyed:?}"
