@@ -2,7 +2,7 @@
 
 use std::ops::Deref;
 
-use pgclinic_cluster::wal::{Replay, Stop};
+use pgclinic_cluster::wal::{Recovery, Replay, StartKind, Stop};
 use pgclinic_cluster::{Cluster, Comparison, DatabaseContext, ForkContext, read_block};
 use pgclinic_format::{BlockNo, Lsn, MultiXactId, Page, Xid};
 use pgclinic_model::Rule;
@@ -204,19 +204,29 @@ impl<'a> ForkCx<'a> {
         })
     }
 
-    /// The end of the WAL that is there; nothing where more of it lies elsewhere.
+    /// The end of the WAL that is there; nothing where more of it is expected elsewhere, or lies
+    /// here and cannot be read.
     pub fn wal_end(&self) -> Option<Lsn> {
         let running = self.is_running();
         let here = |replay: &&Replay| match replay.stop {
             Stop::End => true,
             Stop::GoesOn { .. } => !running,
-            Stop::Elsewhere => false,
+            Stop::Elsewhere => !running && self.has_all_of_a_crash(replay),
         };
         let replayed = || self.cluster?.replay().filter(here);
         match self.limits {
             Some(limits) => Some(limits.wal_end),
             None => replayed().map(|replay| replay.end.record),
         }
+    }
+
+    /// It crashed, and all WAL that there was after the checkpoint lies here or is lost.
+    fn has_all_of_a_crash(&self, replay: &Replay) -> bool {
+        let recovery = self.cluster.and_then(Cluster::recovery);
+        let crashed = |recovery: &Recovery| {
+            recovery.start.kind == StartKind::Crash && !recovery.files.is_unreadable
+        };
+        recovery.is_some_and(crashed) && replay.troubles.is_empty() && replay.checkpoint.is_some()
     }
 
     /// A server is at work, and has gone on since its WAL was read.

@@ -13,6 +13,8 @@ use crate::findings::Draft;
 
 /// The cure of what recovery mends.
 pub(crate) const LET_A_COPY_RECOVER: &str = "let-a-copy-recover";
+/// The cure of WAL that is missing.
+pub(crate) const FETCH_WAL: &str = "fetch-wal";
 
 /// Fills in what the checks left open.
 pub(crate) fn complete(drafts: &mut [Draft], page: Page<'_>, cx: &PageCx<'_>) {
@@ -52,14 +54,29 @@ fn replay_will_mend(page: Page<'_>, cx: &PageCx<'_>) -> bool {
         return false;
     };
     let (file, lsn) = (fork.file_number(), page.pd_lsn());
+    let is_in_reach = || {
+        let is_past_end = fork.wal_end().is_some_and(|end| lsn > end);
+        !is_past_end && replay.range().contains(&lsn)
+    };
     match replay.fate(file, fork.fork(), cx.block) {
         ReplayEffect::Rewritten | ReplayEffect::Removed => true,
-        ReplayEffect::Unknown => replay.range().contains(&lsn),
+        ReplayEffect::Unknown => is_in_reach(),
         // Nobody has committed what made these files.
         _ if fork.relation.is_none() && replay.creates(file) => true,
-        _ if replay.stop == Stop::Elsewhere => replay.range().contains(&lsn),
+        _ if replay.stop == Stop::Elsewhere => is_in_reach(),
         _ => lsn >= replay.start && fork.is_overtaken(),
     }
+}
+
+/// The cluster crashed, all of its WAL is there, and none of it touches the page.
+pub(crate) fn replay_leaves_alone(cx: &PageCx<'_>) -> bool {
+    let replay = cx.fork.cluster.and_then(Cluster::replay);
+    replay
+        .filter(|replay| replay.is_complete())
+        .is_some_and(|replay| {
+            let fate = replay.fate(cx.fork.file_number(), cx.fork.fork(), cx.block);
+            fate == ReplayEffect::Kept
+        })
 }
 
 /// Nobody has committed what made the file: whoever makes it may not have written its pages yet.
@@ -167,6 +184,7 @@ pub(crate) fn complete_file(draft: &mut Draft) {
         FileKind::RelationMap => {
             vec![remedy("restore-file-from-copy", Safety::ShowOnly, format!("copy the cluster first; then take {path} from a backup or standby, made after the last VACUUM FULL or REINDEX of a system catalog"))]
         }
+        FileKind::Wal => vec![remedy(FETCH_WAL, Safety::ShowOnly, format!("fetch {path} from the archive, a standby or a backup of pg_wal, before it is removed there; put it into pg_wal of a copy of the cluster and check the copy again"))],
         FileKind::Index => vec![remedy("reindex", Safety::Exact, format!("REINDEX INDEX {name};"))],
         FileKind::MaterializedView => vec![remedy("refresh", Safety::Exact, format!("REFRESH MATERIALIZED VIEW {name};"))],
         FileKind::Sequence => vec![
@@ -290,7 +308,8 @@ fn restore_page(cx: &PageCx<'_>) -> Remedy {
     remedy("restore-page-from-copy", Safety::ShowOnly, words)
 }
 
-fn remedy(name: &str, safety: Safety, command: String) -> Remedy {
+/// A way out.
+pub(crate) fn remedy(name: &str, safety: Safety, command: String) -> Remedy {
     Remedy {
         name: name.into(),
         safety,

@@ -9,7 +9,7 @@ use pgclinic_model::plan::Safety;
 use pgclinic_model::{Severity, shell_word};
 
 use super::{Commands, holds_rows, is_map};
-use crate::consequences::LET_A_COPY_RECOVER;
+use crate::consequences::{FETCH_WAL, LET_A_COPY_RECOVER};
 
 /// Relations and commands that a step names; the rest is counted.
 const NAMED_MAX: usize = 100;
@@ -21,6 +21,7 @@ const RANGES_MAX: usize = 20;
 /// When a step is taken.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Rank {
+    Wal,
     Recovery,
     ClusterFiles,
     CatalogTables,
@@ -54,12 +55,14 @@ pub(super) fn plan(findings: &[Finding], target: &Target) -> Vec<PlanStep> {
         .copied()
         .filter(|finding| finding.severity == Severity::Damage)
         .collect();
-    let mut plan = Vec::new();
+    let rest = steps.split_off(&(Rank::Recovery, "", std::cmp::Reverse(Safety::Exact)));
+    // Archives and standbys remove WAL: it is fetched before anything else is done.
+    let mut plan: Vec<PlanStep> = steps.into_iter().map(written).collect();
     if !damaged.is_empty() {
         plan.push(secure(target));
         plan.extend(salvage(&damaged, target));
     }
-    plan.extend(steps.into_iter().map(written));
+    plan.extend(rest.into_iter().map(written));
     if !damaged.is_empty() {
         plan.push(check_again(target));
     }
@@ -76,6 +79,7 @@ fn gather<'a>(finding: &'a Finding, steps: &mut Steps<'a>) {
         }
         let rank = match (rank, remedy.safety) {
             _ if is_recovery => Rank::Recovery,
+            _ if remedy.name == FETCH_WAL => Rank::Wal,
             (Rank::Indexes, Safety::Lossy | Safety::ShowOnly) => Rank::IndexesLater,
             _ => rank,
         };
@@ -177,6 +181,9 @@ fn sentence(command: String, blocks: &BTreeSet<u64>) -> String {
 
 fn why_of(rank: Rank, name: &str, safety: Safety) -> &'static str {
     match (rank, name, safety) {
+        (Rank::Wal, ..) => {
+            "recovery needs this WAL, and pages that are accused without it are sound with it: nothing is to be mended in them before; where it is gone for good, salvage writes the rows that are left"
+        }
         (Rank::Recovery, ..) => {
             "replay writes these pages again, so that nothing is to be mended in them before"
         }

@@ -8,6 +8,10 @@ use pgclinic_model::document::{FileKind, Place};
 use pgclinic_model::{Rule, Severity};
 
 use crate::findings::Draft;
+use crate::wal::page_header::WAL_PAGE_HEADER;
+use crate::wal::record_broken::WAL_RECORD_BROKEN;
+use crate::wal::record_checksum::WAL_RECORD_CHECKSUM;
+use crate::wal::segment_missing::WAL_SEGMENT_MISSING;
 
 /// Which rule tells a break.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -20,6 +24,18 @@ pub(crate) enum WalRule {
     Checksum,
     /// `wal-record-broken`.
     Record,
+}
+
+impl WalRule {
+    /// The rule that tells it.
+    pub(crate) fn rule(self) -> &'static Rule {
+        match self {
+            WalRule::Segment => &WAL_SEGMENT_MISSING,
+            WalRule::Page => &WAL_PAGE_HEADER,
+            WalRule::Checksum => &WAL_RECORD_CHECKSUM,
+            WalRule::Record => &WAL_RECORD_BROKEN,
+        }
+    }
 }
 
 /// A place where records stop before they must.

@@ -41,15 +41,11 @@ impl ClusterCheck for OlderWal {
         };
         for found in in_older(cluster) {
             let at_head = recovery.shape.segment_of(found.end.at) == found.end.at;
-            let rule = match found.teller() {
-                WalRule::Segment => &WAL_SEGMENT_MISSING,
-                // The look at the heads of segments has told it.
-                WalRule::Page if at_head => continue,
-                WalRule::Page => &WAL_PAGE_HEADER,
-                WalRule::Checksum => &WAL_RECORD_CHECKSUM,
-                WalRule::Record => &WAL_RECORD_BROKEN,
-            };
-            out.add(found.draft(rule, recovery));
+            // The look at the heads of segments has told it.
+            if at_head && found.teller() == WalRule::Page {
+                continue;
+            }
+            out.add(found.draft(found.teller().rule(), recovery));
         }
     }
 }

@@ -13,7 +13,7 @@ use pgclinic_model::document::{FileKind, Finding};
 use crate::consequences;
 use crate::findings::{Draft, Findings};
 use crate::heap::hint_bits::TRANSACTION_STATUS_CONTRADICTED;
-use crate::walker::run_ledger::RunLedger;
+use crate::walker::run_ledger::{Accuser, RunLedger};
 use crate::walker::system_identifier;
 
 /// Pages of one relation that must agree against the log; of different relations two do. Fewer are
@@ -112,7 +112,7 @@ pub(super) fn accuse(cluster: &Cluster, books: &mut RunLedger) {
             finding.at_risk.rows = Some(0);
         }
     }
-    books.clear_doubted_pages();
+    books.clear_pages_accused_by(Accuser::CommitLog);
 }
 
 /// By file of the log. Pages with other damage prove nothing.

@@ -11,7 +11,7 @@ use pgclinic_model::document::{
 
 use crate::advice;
 use crate::walker::run_ledger::RunLedger;
-use crate::walker::{CheckOptions, Since, contradicted_status, root_causes};
+use crate::walker::{CheckOptions, Since, contradicted_status, missing_wal, root_causes};
 
 /// The document of a cluster.
 pub(crate) fn write(
@@ -34,6 +34,7 @@ pub(crate) fn write(
             .for_each(|entry| books.not_checked(entry));
     }
     contradicted_status::accuse(cluster, &mut books);
+    missing_wal::accuse(cluster, &mut books);
     if cluster.checksums() == Some(false) {
         books.not_checked(NotChecked {
             what: "values that were overwritten by others of their type".into(),
@@ -167,10 +168,11 @@ pub(crate) fn assemble(
     target: Target,
     needs_recovery: bool,
     options: &CheckOptions,
-    books: RunLedger,
+    mut books: RunLedger,
 ) -> CheckDocument {
     let since = options.since.as_ref();
     let since = since.map(|since| since_summary(since, &books));
+    let relations = books.take_relations();
     let mut coverage = books.coverage;
     coverage.beyond_level = beyond(options.level, books.main_bytes);
     assert!(
@@ -203,7 +205,7 @@ pub(crate) fn assemble(
         needs_recovery,
         since,
         coverage,
-        relations: books.relations,
+        relations,
         evidence: books
             .evidence
             .into_iter()

@@ -13,6 +13,7 @@ mod expected;
 mod job;
 mod known;
 mod left_out;
+mod missing_wal;
 mod owners;
 mod page_checker;
 mod partial;

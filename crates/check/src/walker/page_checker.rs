@@ -12,7 +12,8 @@ use crate::check::{Checksum, ForkCx, PageCheck, PageClass, PageCx, Wants};
 use crate::entries::named_blocks::NamedBlocks;
 use crate::fast_path::{FastPath, FastPathVerdict};
 use crate::findings::{Draft, Findings};
-use crate::walker::contradicted_status;
+use crate::walker::run_ledger::Accuser;
+use crate::walker::{contradicted_status, missing_wal};
 use crate::{causes, consequences};
 
 /// The checks of one fork, chosen once.
@@ -51,8 +52,8 @@ pub(crate) enum PageOutcome {
     Noted,
     /// Damage.
     Damaged,
-    /// Damage only if the commit log is right.
-    Contradicted,
+    /// Damage only if its accuser is right.
+    Contradicted(Accuser),
     /// What is wrong may be so because the page is on its way: nothing is told before a second
     /// look.
     Suspect,
@@ -231,14 +232,14 @@ impl<'a> PageChecker<'a> {
                 root.cause.take_if(|cause| others && cause.is_a_guess());
             }
         }
-        let is_contradicted = contradicted_status::is_all(&drafts);
+        let accuser = only_accuser(&drafts);
         for finding in self.finish(drafts, cx) {
             notes.findings.keep(finding);
         }
-        match damaged {
-            true if is_contradicted => PageOutcome::Contradicted,
-            true => PageOutcome::Damaged,
-            false => PageOutcome::Noted,
+        match accuser.filter(|_| damaged) {
+            Some(accuser) => PageOutcome::Contradicted(accuser),
+            None if damaged => PageOutcome::Damaged,
+            None => PageOutcome::Noted,
         }
     }
 
@@ -299,6 +300,14 @@ impl<'a> PageChecker<'a> {
             ..fork_place(fork.database, fork.relation, fork.files, segment)
         }
     }
+}
+
+/// Whom the drafts of damage all rest on.
+fn only_accuser(drafts: &[Draft]) -> Option<Accuser> {
+    if contradicted_status::is_all(drafts) {
+        return Some(Accuser::CommitLog);
+    }
+    missing_wal::is_all(drafts).then_some(Accuser::EndOfWal)
 }
 
 fn name_column(finding: &mut Finding, fork: &ForkCx<'_>) {

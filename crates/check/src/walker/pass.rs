@@ -23,7 +23,7 @@ use crate::findings::Findings;
 use crate::run_state::Spot;
 use crate::walker::page_checker::{PageChecker, PageOutcome, ThreadFindings};
 use crate::walker::pass_records::{PassRecords, ZeroedBlocks};
-use crate::walker::run_ledger::{DamagedBlocks, Pages, RunLedger};
+use crate::walker::run_ledger::{Accuser, DamagedBlocks, Pages, RunLedger};
 use crate::walker::suspects::Suspects;
 use crate::walker::{CheckOptions, document};
 
@@ -165,7 +165,7 @@ struct CheckShare<'p> {
     evidence: Pages,
     damaged: DamagedBlocks,
     /// Those of them that are damaged only if the commit log is right.
-    contradicted: DamagedBlocks,
+    contradicted: BTreeMap<Accuser, DamagedBlocks>,
     /// Of the file at hand, where a manifest has its checksum.
     sum: Option<Digest>,
     /// Checksums of whole files.
@@ -218,7 +218,7 @@ impl<'p> Consumer for CheckPass<'p> {
             notes,
             evidence: Pages::new(),
             damaged: DamagedBlocks::default(),
-            contradicted: DamagedBlocks::default(),
+            contradicted: BTreeMap::new(),
             sum: None,
             sums: Vec::new(),
             suspects: Suspects::default(),
@@ -383,11 +383,12 @@ impl CheckShare<'_> {
             PageOutcome::Zeroed => self.zeroed_pages += 1,
             PageOutcome::Suspect => self.suspects.add(spot(self.job, block)),
             PageOutcome::Young(lsn) => self.suspects.add_young(spot(self.job, block), lsn),
-            PageOutcome::Damaged | PageOutcome::Contradicted => {
+            PageOutcome::Damaged | PageOutcome::Contradicted(_) => {
                 RunLedger::keep_evidence(&mut self.evidence, evidence, path, block, page);
                 self.damaged.add(block.into());
-                if seen == PageOutcome::Contradicted {
-                    self.contradicted.add(block.into());
+                if let PageOutcome::Contradicted(accuser) = seen {
+                    let own = self.contradicted.entry(accuser).or_default();
+                    own.add(block.into());
                 }
             }
         }
@@ -415,9 +416,9 @@ impl CheckShare<'_> {
             let own = books.damaged.entry(number).or_default();
             own.absorb(&self.damaged);
         }
-        if !self.contradicted.is_empty() {
-            let own = books.contradicted.entry(number).or_default();
-            own.absorb(&self.contradicted);
+        for (accuser, blocks) in &self.contradicted {
+            let own = books.contradicted.entry((number, *accuser)).or_default();
+            own.absorb(blocks);
         }
         books.sums.extend(self.sums);
         books.suspects.absorb(self.suspects);

@@ -106,6 +106,15 @@ impl DamagedBlocks {
     }
 }
 
+/// By what a page is damaged, unless it is wrong itself.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) enum Accuser {
+    /// The commit log.
+    CommitLog,
+    /// The end of the WAL that is there.
+    EndOfWal,
+}
+
 /// A damaged page, by path and block.
 pub(crate) type Pages = BTreeMap<(String, u32), Vec<u8>>;
 
@@ -122,10 +131,10 @@ pub(crate) struct RunLedger {
     pub(crate) main_bytes: u64,
     /// Damaged blocks of the forks of the database at hand, by job.
     pub(crate) damaged: BTreeMap<usize, DamagedBlocks>,
-    /// Those of them that are damaged only if the commit log is right.
-    pub(crate) contradicted: BTreeMap<usize, DamagedBlocks>,
+    /// Those of them that are damaged only if their accuser is right.
+    pub(crate) contradicted: BTreeMap<(usize, Accuser), DamagedBlocks>,
     /// The same of databases that are done, by the place of their relation's summary.
-    pub(crate) doubted: BTreeMap<usize, DamagedBlocks>,
+    pub(crate) doubted: BTreeMap<(usize, Accuser), DamagedBlocks>,
     /// Checksums of files that the pass has read whole, where a manifest has some of them.
     pub(crate) sums: BTreeMap<String, Vec<u8>>,
     /// Small files that are booked.
@@ -262,27 +271,38 @@ impl RunLedger {
             let Some(job) = jobs.get(number) else {
                 continue;
             };
-            if let Some(doubted) = contradicted.remove(&number) {
-                self.doubted.insert(self.relations.len(), doubted);
+            for accuser in [Accuser::CommitLog, Accuser::EndOfWal] {
+                if let Some(doubted) = contradicted.remove(&(number, accuser)) {
+                    self.doubted
+                        .insert((self.relations.len(), accuser), doubted);
+                }
             }
             self.relations.push(summary(job, &blocks));
         }
     }
 
-    /// Takes pages back whose rows are contradicted by a commit log that turned out to be wrong
-    /// itself.
-    pub(crate) fn clear_doubted_pages(&mut self) {
-        for (place, doubted) in std::mem::take(&mut self.doubted) {
-            let Some(summary) = self.relations.get_mut(place) else {
+    /// Takes pages back whose accuser turned out to be wrong itself.
+    pub(crate) fn clear_pages_accused_by(&mut self, wrong: Accuser) {
+        for ((place, accuser), doubted) in &self.doubted {
+            let Some(summary) = self.relations.get_mut(*place) else {
                 continue;
             };
+            if *accuser != wrong {
+                continue;
+            }
             let mut left = DamagedBlocks::default();
             let all = DamagedBlocks::of(&summary.damaged);
             let sound = |block: &u64| !doubted.has(*block);
             all.iter().filter(sound).for_each(|block| left.add(block));
             summary.damaged = left.ranges();
         }
-        self.relations.retain(|summary| !summary.damaged.is_empty());
+    }
+
+    /// Relations of which damaged pages are left.
+    pub(crate) fn take_relations(&mut self) -> Vec<RelationSummary> {
+        let mut relations = std::mem::take(&mut self.relations);
+        relations.retain(|summary| !summary.damaged.is_empty());
+        relations
     }
 
     /// Tells it once.

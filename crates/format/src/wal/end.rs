@@ -65,7 +65,7 @@ impl fmt::Display for EndReason {
         match self {
             EndReason::NoPage => f.write_str("no file of pg_wal holds it"),
             EndReason::Page(fault) => write!(f, "the WAL page there carries {fault}"),
-            EndReason::TooShort { bytes: 0 } => f.write_str("nothing was written there"),
+            EndReason::TooShort { bytes: 0 } => f.write_str("all bytes there are zero"),
             EndReason::TooShort { bytes } => {
                 write!(f, "a record of {bytes} bytes is shorter than its header")
             }

@@ -85,7 +85,7 @@ impl History {
 }
 
 /// `0/3000148`.
-pub(crate) fn parse_lsn(word: &str) -> Option<Lsn> {
+pub fn parse_lsn(word: &str) -> Option<Lsn> {
     let (high, low) = word.split_once('/')?;
     let part = |digits: &str| {
         let hex = (1..=8).contains(&digits.len()) && digits.bytes().all(|b| b.is_ascii_hexdigit());

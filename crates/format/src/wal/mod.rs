@@ -26,7 +26,7 @@ mod transaction;
 pub use block::{BlockReference, Compression, FileNumber, Image};
 pub use end::{EndReason, WalEnd};
 pub use event::{Event, ForkOf};
-pub(crate) use history::parse_lsn;
+pub use history::parse_lsn;
 pub use history::{History, HistoryFault, Switch};
 pub use managers::{MANAGERS, Manager, manager_name};
 pub use page_header::{PageFault, PageHeader, Shape};

@@ -88,7 +88,7 @@ fn a_segment_of_which_nothing_is_known_is_read_from_its_first_record() {
 #[test]
 fn lengths() {
     let length = |bytes| end_of(|wal, at| put_u32(wal, at, bytes));
-    assert_eq!(length(0), "nothing was written there");
+    assert_eq!(length(0), "all bytes there are zero");
     assert_eq!(
         length(23),
         "a record of 23 bytes is shorter than its header"
@@ -106,7 +106,7 @@ fn a_header_that_is_split_by_the_end_of_a_page() {
     whole.record(21, 0, 6, &main_data(b"split"));
     assert_eq!(read_all(whole.pages(), START).0, [5, 6]);
     for (length, words) in [
-        (0, "nothing was written there"),
+        (0, "all bytes there are zero"),
         (23, "a record of 23 bytes is shorter than its header"),
         (24, "the WAL page there carries magic number 0000, not D118"),
     ] {
