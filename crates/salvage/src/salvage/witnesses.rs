@@ -19,7 +19,7 @@ use std::sync::Mutex;
 use std::sync::PoisonError;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use pgclinic_cluster::wal::Replay;
+use pgclinic_cluster::wal::{Replay, ReplayEffect};
 use pgclinic_cluster::{
     BlockSet, Catalog, Cluster, Comparison, ForkFiles, Leaves, Persistence, Pieces, Relation,
     each_leaf, each_row_named, fork_path,
