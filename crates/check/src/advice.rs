@@ -101,7 +101,8 @@ impl TableDamage {
         let database = place.database_oid.unwrap_or_default();
         let made_from_table = place.kind == FileKind::Index || is_map(finding);
         let is_contradiction = CONTRADICTIONS.contains(&finding.rule.as_str());
-        if is_contradiction && place.kind == FileKind::Index {
+        let is_foreign = finding.facts.contains_key("foreign");
+        if is_contradiction && place.kind == FileKind::Index && !is_foreign {
             match finding.facts.get("flipped").and_then(|side| side.as_str()) {
                 Some("row") => return Some(Doubt::RowIsWrong),
                 // The index alone is damaged, as far as this finding goes.

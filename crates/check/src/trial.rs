@@ -157,6 +157,7 @@ fn relation() -> Relation {
         tablespace: pgclinic_format::oid::DEFAULT_TABLESPACE,
         shared: false,
         relpages: 1,
+        relallvisible: 0,
         reltuples: None,
         relfrozenxid: Xid(700),
         relminmxid: MultiXactId(5),

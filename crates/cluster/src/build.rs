@@ -37,7 +37,7 @@ impl Build {
         }
     }
 
-    fn of(control: &ControlFile) -> Option<Build> {
+    pub(crate) fn of(control: &ControlFile) -> Option<Build> {
         let sound = (1024..=32768).contains(&control.blcksz)
             && control.blcksz.is_power_of_two()
             && control.relseg_size > 0;
@@ -63,7 +63,9 @@ pub(crate) fn build_of(source: &dyn Source, control: &ControlState) -> Build {
     }
     let block_size = block_size_of_pages(source);
     let doubted = match control {
-        ControlState::WrongCrc(control) => Build::of(control),
+        ControlState::WrongCrc(control) | ControlState::Foreign { control, .. } => {
+            Build::of(control)
+        }
         _ => None,
     };
     let agrees = |build: &Build| block_size.is_none_or(|size| size == build.block_size);

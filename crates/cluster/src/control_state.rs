@@ -15,6 +15,13 @@ pub enum ControlState {
     Right(ControlFile),
     /// Read, but its checksum is wrong: its fields are not to be trusted.
     WrongCrc(ControlFile),
+    /// Read, and that of another cluster: its fields are not to be trusted.
+    Foreign {
+        /// What it says.
+        control: ControlFile,
+        /// The system identifier of the cluster, by its WAL.
+        of_wal: u64,
+    },
     /// It makes no sense.
     Fault(ControlFault),
     /// It cannot be read.

@@ -32,7 +32,7 @@ use crate::read_again::ReadAgain;
 use crate::state::{State, StreamedFiles};
 use crate::transaction_log::{PAGES_PER_FILE, TransactionLog, XIDS_PER_BYTE};
 use crate::truncated;
-use crate::wal::{LabelState, control_from_wal};
+use crate::wal::{LabelState, control_from_wal, judge};
 
 /// What is known of the files of a cluster before it is opened.
 pub struct OpenOptions {
@@ -332,8 +332,13 @@ fn read_cluster(
     };
     let layout = choose_layout(major, &control)?;
     refuse_other_names(&control)?;
-    let build = build_of(source.as_ref(), &control);
     let is_running = matches!(state, State::Running { .. });
+    // The server that runs has read its own.
+    let control = match (end, is_running) {
+        (End::There, false) => judge(source.as_ref(), layout, control),
+        _ => control,
+    };
+    let build = build_of(source.as_ref(), &control);
     let from_wal = match (control.trusted(), is_running) {
         (None, false) => control_from_wal(source.as_ref(), layout, build, label),
         _ => None,

@@ -154,6 +154,8 @@ pub struct Relation {
     pub shared: bool,
     /// `relpages`: an estimate.
     pub relpages: i32,
+    /// `relallvisible`: pages that the visibility map marked when `relpages` was written.
+    pub relallvisible: i32,
     /// `reltuples`: an estimate of its rows; nothing where nobody counted.
     pub reltuples: Option<u64>,
     /// `relfrozenxid`; 0 where rows have none.

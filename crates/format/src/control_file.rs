@@ -105,6 +105,9 @@ pub struct Checkpoint {
     pub oldest_commit_ts_xid: Xid,
     /// Newest transaction with a commit time stamp.
     pub newest_commit_ts_xid: Xid,
+    /// Oldest transaction that was under way when the checkpoint began; 0 in that of a shutdown,
+    /// and where `wal_level` is `minimal`.
+    pub oldest_active_xid: Xid,
 }
 
 impl Checkpoint {
@@ -316,6 +319,7 @@ impl Fields<'_> {
             time: self.u64(at + 64).cast_signed(),
             oldest_commit_ts_xid: Xid(self.u32(at + 72)),
             newest_commit_ts_xid: Xid(self.u32(at + 76)),
+            oldest_active_xid: Xid(self.u32(at + 80)),
         }
     }
 

@@ -5,13 +5,13 @@ use std::sync::Arc;
 
 use pgclinic_cluster::{
     Catalog, Cluster, Comparison, DatabaseDirectory, ForkFiles, Generated, Persistence, ReadGap,
-    RelKind, Relation, Segment, fork_path,
+    RelKind, Relation, Segment, fork_path, inventory,
 };
 use pgclinic_format::datum::{TypeInfo, TypeKind, is_printed};
 use pgclinic_format::index_page::AccessMethod;
 use pgclinic_format::oid::DEFAULT_TABLESPACE;
 use pgclinic_format::{ColumnLayout, Fork, Oid};
-use pgclinic_source::Presence;
+use pgclinic_source::{Presence, SourceErrorKind};
 
 use crate::schema::given::{GivenColumn, GivenTable};
 use crate::stored_types;
@@ -371,7 +371,7 @@ impl MainForks {
                 cluster.layout.major, cluster.layout.catalog_version
             ),
             forks: HashMap::new(),
-            links: links_of(cluster),
+            links: links_of(cluster, database),
             troubles: Vec::new(),
         };
         for home in &found.homes {
@@ -452,7 +452,8 @@ impl MainForks {
         ))
     }
 
-    /// A tablespace that is not even linked is missing, and not out of reach.
+    /// A tablespace that is not linked, or whose link leads to no directory of the database, is
+    /// missing, and not out of reach.
     fn has_no_link(&self, tablespace: Oid) -> bool {
         let number = tablespace.to_string();
         let links = self.links.as_ref();
@@ -475,12 +476,23 @@ impl MainForks {
     }
 }
 
-fn links_of(cluster: &Cluster) -> Option<Vec<String>> {
+/// Tablespaces that lead to a directory of the database, or to one that is out of reach.
+fn links_of(cluster: &Cluster, database: Oid) -> Option<Vec<String>> {
     if !cluster.may_compare(Comparison::FilesWithCatalogs) {
         return None;
     }
     let entries = cluster.source().list("pg_tblspc").ok()?;
-    Some(entries.into_iter().map(|entry| entry.name).collect())
+    let leads = |name: &String| {
+        let tablespace = name.parse().unwrap_or(0);
+        let directory = inventory::directory_of(cluster, database, tablespace);
+        match Presence::of_directory(cluster.source().as_ref(), &directory) {
+            Presence::There(_) => true,
+            Presence::Missing => false,
+            Presence::Unreadable(error) => error.kind != SourceErrorKind::Dangling,
+        }
+    };
+    let names = entries.into_iter().map(|entry| entry.name);
+    Some(names.filter(leads).collect())
 }
 
 fn system_columns() -> [Column; 4] {

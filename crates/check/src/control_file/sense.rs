@@ -9,6 +9,7 @@ use pgclinic_cluster::{Cluster, ControlState, file_place};
 use pgclinic_format::control_file::{CHECKSUM_VERSION_AT, State};
 use pgclinic_format::{ControlFile, Layout};
 use pgclinic_model::document::{FileKind, Level};
+use pgclinic_model::plan::Safety;
 use pgclinic_model::{Rule, Severity};
 
 use crate::check::ClusterCheck;
@@ -22,6 +23,8 @@ pub static CONTROL_FILE_INCONSISTENT: Rule =
 /// See [`CONTROL_FILE_INCONSISTENT`].
 pub struct ControlFileInconsistent;
 
+const NO_CHECKPOINT: &str = "PANIC:  could not locate a valid checkpoint record";
+const RESTORE_OWN: &str = "copy the cluster first; then put back the control file of this cluster, from where it was moved or from a backup or standby with its system identifier, and replay WAL from there; without it pgclinic salvage reads the rows, with the checkpoint that it finds in pg_wal";
 const INCOMPATIBLE: Option<&str> = Some("FATAL:  database files are incompatible with server");
 
 /// A value that makes no sense: what was seen, its bytes in the file, what the server says.
@@ -45,6 +48,9 @@ impl ClusterCheck for ControlFileInconsistent {
         let (control, trusted) = match &cluster.control {
             ControlState::Right(control) => (control, true),
             ControlState::WrongCrc(control) => (control, false),
+            ControlState::Foreign { control, of_wal } => {
+                return out.add(of_another_cluster(control, *of_wal));
+            }
             ControlState::Fault(_) | ControlState::Unreadable(_) => return,
         };
         let mut found = build_options(control);
@@ -62,6 +68,20 @@ impl ClusterCheck for ControlFileInconsistent {
             });
         }
     }
+}
+
+/// Nothing of the file is about this cluster.
+fn of_another_cluster(control: &ControlFile, of_wal: u64) -> Draft {
+    let own = control.system_identifier;
+    let message = format!(
+        "the file is that of another cluster: its system identifier is {own}, that of pg_wal {of_wal}, and pages carry LSNs of the records there"
+    );
+    let draft = Draft::new(&CONTROL_FILE_INCONSISTENT, message).bytes(0, 8);
+    let draft = draft.fact("system_identifier", own.to_string());
+    let draft = draft.fact("system_identifier_of_wal", of_wal.to_string());
+    let draft = draft.remedy("restore-file-from-copy", Safety::ShowOnly, RESTORE_OWN);
+    let place = file_place(CONTROL_FILE, FileKind::ControlFile);
+    draft.rooted().server_says(NO_CHECKPOINT).place(place)
 }
 
 /// The complaint, if `wrong` holds.

@@ -12,9 +12,10 @@ use pgclinic_format::types::Tid;
 
 use crate::check::ForkCx;
 use crate::entries::against_rows::INDEX_ENTRY_WITHOUT_ROW;
+use crate::entries::foreign_index;
 use crate::entries::index::EntryPlace;
 use crate::entries::named_blocks::{NamedBlocks, is_witness};
-use crate::findings::Draft;
+use crate::findings::{Draft, Findings};
 use crate::gin;
 use crate::relation_check::{RelationCx, draft_at};
 use pgclinic_format::index_entries::for_each_entry;
@@ -63,6 +64,24 @@ pub(crate) fn ask_indexes<'a>(
         }
         witnesses.push(witness);
     }
+    witnesses
+}
+
+/// Without those whose file is another index's, which are accused instead.
+pub(crate) fn without_foreign<'a>(
+    relation: &RelationCx<'a>,
+    mut witnesses: Vec<IndexWitness<'a>>,
+    out: &mut Findings,
+) -> Vec<IndexWitness<'a>> {
+    witnesses.retain(|witness| {
+        let leads = witness.entries > 0 && !witness.fork.replay_is_due();
+        let sample = leads.then(|| foreign_index::sample(relation, witness.fork));
+        let foreign = sample.filter(|sample| sample.is_foreign());
+        if let Some(sample) = foreign {
+            out.add(sample.accuse(witness.fork));
+        }
+        foreign.is_none()
+    });
     witnesses
 }
 

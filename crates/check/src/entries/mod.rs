@@ -17,8 +17,10 @@
 pub(crate) mod columns;
 pub(crate) mod compare;
 pub(crate) mod contradiction;
+pub(crate) mod foreign_index;
 pub(crate) mod heap;
 pub(crate) mod index;
+pub(crate) mod lost_map;
 pub(crate) mod lost_rows;
 pub(crate) mod named_blocks;
 pub(crate) mod row_map;

@@ -78,7 +78,7 @@ impl<'a> Rows<'a> {
                 bytes_max: usize::try_from(fork.build.toast_chunk).unwrap_or(0),
                 number_max: MAX_VALUE_BYTES / fork.build.toast_chunk.max(1),
             }),
-            fates: XactLookup::of(fork),
+            fates: XactLookup::of(fork).or_else(|| XactLookup::of_checkpoint(fork)),
             committed: Cell::new(Xid::INVALID),
             map: fork.heap.visibility().map(|map| map.reader()),
         }

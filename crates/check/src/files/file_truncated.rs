@@ -6,7 +6,8 @@ use pgclinic_model::Rule;
 use pgclinic_model::document::Level;
 use pgclinic_model::plan::Safety;
 
-use crate::entries::lost_rows::{IndexWitness, ask_indexes, best};
+use crate::entries::lost_map;
+use crate::entries::lost_rows::{IndexWitness, ask_indexes, best, without_foreign};
 use crate::files::map_beyond_end::last_marked_beyond;
 use crate::findings::{Draft, Findings};
 use crate::relation_check::{RelationCheck, RelationCx};
@@ -47,10 +48,17 @@ impl RelationCheck for FileTruncated {
         if relation.is_interrupted() {
             return;
         }
+        let witnesses = without_foreign(relation, witnesses, out);
         let leading: Vec<_> = witnesses.iter().filter(|own| own.entries > 0).collect();
         let is_denied = witnesses.iter().any(IndexWitness::denies_all);
         match (marked, leading.as_slice()) {
-            (None, []) => {}
+            (None, []) => {
+                let why = "pg_class counts more pages than the file has";
+                if !is_denied && counts_more(relation) && lost_map::is_lost(relation) {
+                    let what = format!("blocks past the end, {end},");
+                    lost_map::leave_open(relation, &what, why, out);
+                }
+            }
             // An index that would know rows there knows none: the map is of another day, and told
             // as such.
             (Some(_), []) if is_denied => {}
@@ -60,6 +68,12 @@ impl RelationCheck for FileTruncated {
             (_, indexes) => tell(relation, indexes, marked, out),
         }
     }
+}
+
+/// The catalog counts more pages than there are.
+fn counts_more(relation: &RelationCx<'_>) -> bool {
+    let counted = relation.fork.relation.map_or(0, |own| own.relpages);
+    u64::try_from(counted).is_ok_and(|counted| counted > relation.fork.blocks)
 }
 
 /// The last block that the visibility map marks behind the table's end.

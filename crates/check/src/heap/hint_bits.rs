@@ -9,6 +9,7 @@ use pgclinic_format::{HeapTuple, MultiXactId, Page, Xid};
 use pgclinic_model::Rule;
 
 use crate::check::{PageCheck, PageCx, Wants};
+use crate::consequences;
 use crate::findings::Findings;
 use crate::heap::tuples::{INFOMASK, StoredTuple, tuples};
 use crate::heap::xact_lookup::XactLookup;
@@ -49,7 +50,11 @@ impl PageCheck for HintBits {
     /// A frozen row keeps the number of any transaction it once had, of which the log tells
     /// nothing.
     fn check(&self, page: Page<'_>, cx: &PageCx<'_>, out: &mut Findings) {
-        let Some(fates) = XactLookup::of(cx.fork) else {
+        let at_checkpoint = || {
+            let is_left_alone = || consequences::replay_leaves_alone(cx);
+            XactLookup::of_checkpoint(cx.fork).filter(|_| is_left_alone())
+        };
+        let Some(fates) = XactLookup::of(cx.fork).or_else(at_checkpoint) else {
             return;
         };
         for stored in tuples(page) {

@@ -1,13 +1,16 @@
 //! What became of the transactions that a row names, asked of the commit log within its bounds.
 
-use pgclinic_cluster::{LogReader, Member, MemberStatus, MultiXacts, TransactionLog, XactStatus};
+use pgclinic_cluster::status::limits_of_checkpoint;
+use pgclinic_cluster::{
+    Comparison, LogReader, Member, MemberStatus, MultiXacts, TransactionLog, XactStatus,
+};
 use pgclinic_format::heap_tuple::{HEAP_MOVED, HEAP_XMAX_INVALID, HEAP_XMAX_IS_MULTI};
-use pgclinic_format::{HeapTuple, MultiXactId, Xid};
+use pgclinic_format::{HeapTuple, Lsn, MultiXactId, Xid};
 
 use crate::check::{ForkCx, Limits};
 
 /// Commit log and multixacts of a cluster that was shut down in good order. In one that was not,
-/// the log on disk lags behind the rows, and comparing them says nothing.
+/// the log on disk lags behind the rows, and they are compared as far as the last checkpoint goes.
 pub(crate) struct XactLookup<'a> {
     log: LogReader<'a>,
     transactions: &'a TransactionLog,
@@ -35,6 +38,29 @@ impl<'a> XactLookup<'a> {
             transactions: &cluster.transactions,
             multixacts: &cluster.multixacts,
             limits,
+        })
+    }
+
+    /// In a cluster that crashed: of transactions that had ended when the last checkpoint began,
+    /// which wrote what became of them. Multixacts have no bounds there.
+    pub(crate) fn of_checkpoint(fork: &ForkCx<'a>) -> Option<Self> {
+        let cluster = fork.cluster.filter(|_| fork.limits.is_none())?;
+        if !cluster.may_compare(Comparison::ForksThatRecoveryKeeps) {
+            return None;
+        }
+        let limits = limits_of_checkpoint(cluster)?;
+        let multi = MultiXactId(limits.multis.next);
+        Some(XactLookup {
+            log: cluster.transactions.reader(),
+            transactions: &cluster.transactions,
+            multixacts: &cluster.multixacts,
+            limits: Limits {
+                next_xid: Xid(limits.xids.next),
+                oldest_xid: Xid(limits.xids.first?),
+                next_multi: multi,
+                oldest_multi: multi,
+                wal_end: Lsn(0),
+            },
         })
     }
 

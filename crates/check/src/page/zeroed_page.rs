@@ -13,7 +13,8 @@ use pgclinic_source::Source;
 use crate::block_set::BlockSet;
 use crate::causes;
 use crate::check::ForkCx;
-use crate::entries::lost_rows::{IndexWitness, ask_indexes, best};
+use crate::entries::lost_map;
+use crate::entries::lost_rows::{IndexWitness, ask_indexes, best, without_foreign};
 use crate::findings::Findings;
 use crate::heap::visibility_bits::VisibilityBits;
 use crate::maps::visibility_map_wrong::ZEROED_PAGE_MARKED_VISIBLE;
@@ -60,9 +61,15 @@ impl RelationCheck for ZeroedPage {
             |named| blocks().any(|block| named.may_name(block)),
             |block| set.has(block),
         );
+        let witnesses = without_foreign(relation, witnesses, out);
         tell_unsettled(relation, blocks(), &witnesses, out);
         let marks = marks_beside(relation);
         if witnesses.iter().all(|witness| witness.entries == 0) && marks.is_none() {
+            let is_denied = witnesses.iter().any(IndexWitness::denies_all);
+            if !is_denied && lost_map::is_lost(relation) {
+                let what = format!("{} all-zero pages", blocks().count());
+                lost_map::leave_open(relation, &what, "they may have held rows", out);
+            }
             return;
         }
         for block in blocks() {

@@ -1,24 +1,12 @@
 //! Zeros stand where `pg_xact` must say what became of transactions.
-//!
-//! A transaction that a crash ended keeps the status 0, and it may have had thousands of
-//! subtransactions; `pg_resetwal -x` leaves numbers out. Neither begins where a sector of a disk
-//! begins, with a transaction of known end just before it. By chance the last transactions before a
-//! crash may begin there, one of each session and no more.
 
 use pgclinic_cluster::Cluster;
-use pgclinic_cluster::status::{StatusPages, status_limits};
-use pgclinic_format::StatusLog;
-use pgclinic_format::slru::xact_status;
+use pgclinic_cluster::status::zeroed_status;
 use pgclinic_model::Rule;
-use pgclinic_model::document::{Level, Place};
+use pgclinic_model::document::Level;
 
 use crate::check::ClusterCheck;
 use crate::findings::{Draft, Findings};
-
-/// Bytes of the smallest piece that disks and file systems lose.
-const SECTOR_BYTES: usize = 512;
-/// Transactions in a byte.
-const PER_BYTE: usize = 4;
 
 /// The rule.
 pub static SLRU_FILE_ZEROED: Rule =
@@ -41,127 +29,17 @@ impl ClusterCheck for SlruFileZeroed {
     }
 
     fn check(&self, cluster: &Cluster, out: &mut Findings) {
-        let Some(limits) = status_limits(cluster).filter(|limits| limits.settled) else {
-            return;
-        };
-        let Ok(mut pages) = StatusPages::open(cluster, StatusLog::Xact) else {
-            return;
-        };
-        let Some(first) = limits.xids.first else {
-            return;
-        };
-        let circle = pages.pages_on_circle();
-        let (start, end) = (pages.page_of(first), pages.page_of(limits.xids.next));
-        let steps = (end + circle - start % circle) % circle;
-        let sessions = sessions_at_most(cluster);
-        let mut before = Before::Unknown;
-        for page in (0..=steps).map(|step| (start + step) % circle) {
-            // All transactions from the first one on have been given out without a gap.
-            if page == 0 && limits.epoch == 0 {
-                before = Before::Known;
-            }
-            let on_page = OnPage {
-                place: pages.place(page),
-                first: pages.first_on(page),
-                used: used_bytes(&pages, page, limits.xids.next),
-                sessions,
-            };
-            before = pages
-                .page(page)
-                .map_or(Before::Unknown, |bytes| on_page.look(bytes, before, out));
+        for zeroed in zeroed_status(cluster) {
+            let [begin, end] = zeroed.bytes;
+            let message = format!(
+                "the status of transactions {} to {} is all 0, and {begin} is where a sector begins",
+                zeroed.first, zeroed.last
+            );
+            let draft = Draft::new(&SLRU_FILE_ZEROED, message)
+                .bytes(begin, end)
+                .fact("first_transaction", zeroed.first)
+                .fact("last_transaction", zeroed.last);
+            out.add(draft.place(zeroed.place));
         }
-    }
-}
-
-/// Transactions that can be under way at one time, as the server last ran.
-fn sessions_at_most(cluster: &Cluster) -> u64 {
-    // Whatever the file says, a sector of zeros is a loss.
-    let less_than_a_sector = (SECTOR_BYTES * PER_BYTE) as u64 - 1;
-    let Some(control) = cluster.control.trusted() else {
-        return 0;
-    };
-    let counts = [
-        control.max_connections,
-        control.max_worker_processes,
-        control.max_prepared_transactions,
-    ];
-    let sum = counts.into_iter().map(u64::from).sum::<u64>();
-    sum.min(less_than_a_sector)
-}
-
-/// What stands before a sector.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Before {
-    /// A transaction whose end is known.
-    Known,
-    /// Zeros that begin behind such a one.
-    Zeros,
-    /// Nothing that proves anything.
-    Unknown,
-}
-
-/// Bytes of a page that hold the status of transactions that were given out.
-fn used_bytes(pages: &StatusPages<'_>, page: u64, next: u32) -> usize {
-    if page == pages.page_of(next) {
-        pages.entry_of(next).div_ceil(PER_BYTE)
-    } else {
-        usize::MAX
-    }
-}
-
-/// What is known of a page besides its bytes.
-struct OnPage {
-    place: Place,
-    /// The first transaction whose status stands on it.
-    first: Option<u32>,
-    used: usize,
-    /// So many transactions may have no status at the end.
-    sessions: u64,
-}
-
-impl OnPage {
-    /// Tells of zeros on it; the answer is what stands before the next one.
-    fn look(&self, bytes: &[u8], mut before: Before, out: &mut Findings) -> Before {
-        let mut begin = None;
-        let used = bytes.get(..self.used.min(bytes.len())).unwrap_or_default();
-        for (number, sector) in used.chunks(SECTOR_BYTES).enumerate() {
-            let zeroed = sector.iter().all(|byte| *byte == 0);
-            if zeroed && begin.is_none() && before != Before::Unknown {
-                begin = Some(number * SECTOR_BYTES);
-            }
-            if !zeroed {
-                self.tell(begin.take(), number * SECTOR_BYTES, out);
-            }
-            let last = sector.len() * PER_BYTE;
-            let status = last
-                .checked_sub(1)
-                .and_then(|last| xact_status(sector, last));
-            before = match status {
-                _ if begin.is_some() => Before::Zeros,
-                Some(1..) => Before::Known,
-                _ => Before::Unknown,
-            };
-        }
-        self.tell(begin, used.len(), out);
-        before
-    }
-
-    fn tell(&self, begin: Option<usize>, end: usize, out: &mut Findings) {
-        let (Some(begin), Some(first)) = (begin, self.first) else {
-            return;
-        };
-        let number = |at: usize| u64::from(first) + (at * PER_BYTE) as u64;
-        let (from, to) = (number(begin), number(end) - 1);
-        if from > 0 && to - from < self.sessions {
-            return;
-        }
-        let message = format!(
-            "the status of transactions {from} to {to} is all 0, and {begin} is where a sector begins"
-        );
-        let draft = Draft::new(&SLRU_FILE_ZEROED, message)
-            .bytes(begin, end)
-            .fact("first_transaction", from)
-            .fact("last_transaction", to);
-        out.add(draft.place(self.place.clone()));
     }
 }

@@ -434,3 +434,70 @@ fn a_table_that_recovery_leaves_alone_is_compared_with_its_index() {
         "{found:?}"
     );
 }
+
+/// The map of a table without an index is its only witness: `pg_class` says that there was one.
+#[test]
+fn a_map_that_is_gone_leaves_open_what_it_would_prove() {
+    let mut clinic = Clinic::with(TABLES);
+    execute(clinic.server(), "VACUUM ANALYZE");
+    let bare = clinic.path("public.t_bare");
+    clinic.stop();
+    let map = PathBuf::from(format!("{}_vm", bare.display()));
+    std::fs::remove_file(map).expect("a map");
+    let open_questions = |document: &CheckDocument| {
+        let entries = document.coverage.not_checked.iter();
+        let open = entries.filter(|own| !own.inherent && own.why.contains("the map is missing"));
+        open.map(|own| own.what.clone()).collect::<Vec<_>>()
+    };
+    let sound = clinic.check(Level::Structure);
+    assert_eq!(sound.verdict, Verdict::Healthy, "{:?}", told(&sound));
+    zero(&bare, 3);
+    let zeroed = clinic.check(Level::Structure);
+    assert_eq!(zeroed.verdict, Verdict::Incomplete);
+    assert_eq!(
+        open_questions(&zeroed),
+        ["1 all-zero pages of public.t_bare"]
+    );
+    truncate(&bare, 2);
+    let truncated = clinic.check(Level::Structure);
+    assert_eq!(truncated.verdict, Verdict::Incomplete);
+    assert_eq!(
+        open_questions(&truncated),
+        ["blocks past the end, 2, of public.t_bare"]
+    );
+}
+
+/// The index is the culprit, and not the table whose blocks it misses.
+#[test]
+fn an_index_file_of_another_index_accuses_itself() {
+    let mut clinic = Clinic::with(
+        "CREATE TABLE public.short AS SELECT i AS id, repeat('x', 200) AS what FROM generate_series(1, 1000) AS i;
+         CREATE UNIQUE INDEX short_id ON public.short (id);
+         CREATE TABLE public.long AS SELECT i * 7 + 3 AS id, repeat('x', 200) AS what FROM generate_series(1, 9000) AS i;
+         CREATE UNIQUE INDEX long_id ON public.long (id)",
+    );
+    execute(clinic.server(), "VACUUM ANALYZE");
+    let (short, long) = (
+        clinic.path("public.short_id"),
+        clinic.path("public.long_id"),
+    );
+    clinic.stop();
+    std::fs::copy(long, short).expect("a copy");
+    for level in [Level::Structure, Level::Full] {
+        let document = clinic.check(level);
+        let roots = roots(&document);
+        let tables = roots
+            .iter()
+            .filter(|own| own.place.relation.as_deref() == Some("short"));
+        assert_eq!(tables.count(), 0, "{roots:#?}");
+        let names = |own: &&&Finding| own.rule == "index-entry-of-other-key";
+        let index = roots.iter().find(names).expect("the index");
+        assert_eq!(index.place.relation.as_deref(), Some("short_id"));
+        let cures = document
+            .plan
+            .iter()
+            .filter(|step| !step.relations.is_empty());
+        let first = cures.map(|step| step.name.as_str()).next();
+        assert_eq!(first, Some("reindex"), "{:#?}", document.plan);
+    }
+}

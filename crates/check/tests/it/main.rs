@@ -17,6 +17,7 @@ mod directories;
 mod files_that_change;
 mod gin;
 mod lost_blocks;
+mod lost_status;
 mod missing_wal;
 mod recovery;
 mod running;

@@ -7,6 +7,7 @@
 //! Truth: `vac_truncate_clog` in `src/backend/commands/vacuum.c`, `TruncateMultiXact` in
 //! `src/backend/access/transam/multixact.c`.
 
+use crate::wal::{CheckpointState, StartKind};
 use crate::{Cluster, Comparison, Database};
 use pgclinic_source::Presence;
 
@@ -89,6 +90,48 @@ pub fn status_limits(cluster: &Cluster) -> Option<StatusLimits> {
             after.next_multi_offset
         }),
         commit_ts: (kept && !newest.precedes(oldest)).then_some((oldest.0, newest.0)),
+    })
+}
+
+/// What had ended when the last checkpoint of a cluster began that crashed since: a transaction
+/// leaves the list of those under way after its status is in the log, and the checkpoint writes the
+/// log (`CreateCheckPoint` in `xlog.c`, `RecordTransactionCommit` in `xact.c`). Multixacts have
+/// none.
+///
+/// Nothing where the checkpoint does not name the oldest transaction under way.
+pub fn limits_of_checkpoint(cluster: &Cluster) -> Option<StatusLimits> {
+    let control = cluster.control.trusted()?;
+    let recovery = cluster.recovery()?;
+    if cluster.is_running() || cluster.is_partial() || recovery.start.kind != StartKind::Crash {
+        return None;
+    }
+    let checkpoint = &control.checkpoint;
+    let next = match (
+        checkpoint.oldest_active_xid,
+        &cluster.wal_survey()?.checkpoint,
+    ) {
+        (oldest, _) if oldest.is_normal() => oldest,
+        // Nothing was under way.
+        (_, CheckpointState::Found { shutdown: true, .. }) => checkpoint.next_xid(),
+        _ => return None,
+    };
+    let frozen = |database: &Database| Some(database.frozen_xid?.0);
+    let wrapped = u32::from(checkpoint.next_xid().0 < next.0);
+    let epoch = u32::try_from(checkpoint.next_full_xid >> 32).unwrap_or(u32::MAX);
+    let multis = checkpoint.next_multi.0.max(1);
+    Some(StatusLimits {
+        settled: false,
+        xids: Span {
+            first: oldest(cluster, next.0, checkpoint.oldest_xid.0, &frozen),
+            next: next.0,
+        },
+        epoch: epoch.saturating_sub(wrapped),
+        multis: Span {
+            first: Some(multis),
+            next: multis,
+        },
+        next_member: checkpoint.next_multi_offset,
+        commit_ts: None,
     })
 }
 

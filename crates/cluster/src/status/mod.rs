@@ -6,9 +6,11 @@ mod gaps;
 mod limits;
 mod multixact_walk;
 mod pages;
+mod zeros;
 
 pub use files::StatusFile;
 pub use gaps::{Gap, gaps, lost_status_files};
-pub use limits::{Span, StatusLimits, status_limits};
+pub use limits::{Span, StatusLimits, limits_of_checkpoint, status_limits};
 pub use multixact_walk::{Membership, for_each_membership, for_each_offset};
 pub use pages::StatusPages;
+pub use zeros::{ZeroedStatus, zeroed_status};

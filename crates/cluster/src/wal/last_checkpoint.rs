@@ -34,7 +34,7 @@ struct Found {
 }
 
 /// What was seen on the way back to the last checkpoint.
-struct Search<'a> {
+pub(super) struct Search<'a> {
     source: &'a dyn Source,
     shape: Shape,
     files: Arc<WalFiles>,
@@ -74,7 +74,7 @@ pub(crate) fn control_from_wal(
 }
 
 impl<'a> Search<'a> {
-    fn new(source: &'a dyn Source, shape: Shape) -> Option<Self> {
+    pub(super) fn new(source: &'a dyn Source, shape: Shape) -> Option<Self> {
         let files = WalFiles::list(source, &shape);
         let target = newest_timeline(source, &shape, &files)?;
         Some(Search {
@@ -86,7 +86,27 @@ impl<'a> Search<'a> {
         })
     }
 
-    fn pages(&self) -> SegmentPages<'a> {
+    /// What the WAL looks like.
+    pub(super) fn shape(&self) -> Shape {
+        self.shape
+    }
+
+    /// What the record of a checkpoint at this place says, if there is one.
+    pub(super) fn checkpoint_at(&self, at: Lsn) -> Option<Checkpoint> {
+        let mut reader = WalReader::new(self.pages(), self.shape, at);
+        let record = reader.read().ok().filter(|record| record.lsn == at)?;
+        match Event::of(&record, self.shape.major) {
+            Event::Checkpoint { checkpoint, .. } => Some(checkpoint),
+            _ => None,
+        }
+    }
+
+    /// The numbers of segments, the newest one first.
+    pub(super) fn newest_first(&self) -> impl Iterator<Item = u64> {
+        self.files.segments.keys().rev().copied()
+    }
+
+    pub(super) fn pages(&self) -> SegmentPages<'a> {
         let files = Arc::clone(&self.files);
         SegmentPages::new(self.source, self.shape, files, self.timelines.clone())
     }
@@ -218,9 +238,20 @@ fn head(source: &dyn Source, name: &str) -> Option<PageHeader> {
     PageHeader::parse(bytes.get(..count)?)
 }
 
+/// The system identifier in the first head of a segment that is one.
+pub(super) fn first_identifier(source: &dyn Source, layout: &Layout) -> Option<u64> {
+    let entries = source.list("pg_wal").ok()?.into_iter();
+    let mut segments =
+        entries.filter(|entry| entry.kind == EntryKind::File && is_segment_name(&entry.name));
+    segments.find_map(|entry| {
+        let header = head(source, &entry.name).filter(|own| own.magic == layout.wal_magic);
+        header?.system_identifier
+    })
+}
+
 /// What most heads of segments say of cluster and sizes. One that was brought from elsewhere is
 /// outvoted.
-fn shape_of(source: &dyn Source, layout: &Layout, build: Build) -> Option<Shape> {
+pub(super) fn shape_of(source: &dyn Source, layout: &Layout, build: Build) -> Option<Shape> {
     let entries = source.list("pg_wal").ok()?.into_iter();
     let segments =
         entries.filter(|entry| entry.kind == EntryKind::File && is_segment_name(&entry.name));

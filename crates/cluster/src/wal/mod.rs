@@ -2,6 +2,7 @@
 
 mod block_history;
 mod files;
+mod foreign_control;
 mod last_checkpoint;
 mod pages;
 mod recovery;
@@ -10,6 +11,7 @@ mod replayed;
 mod survey;
 mod touched;
 
+pub(crate) use foreign_control::judge;
 pub(crate) use last_checkpoint::{control_from_wal, is_segment_name};
 
 pub use block_history::{

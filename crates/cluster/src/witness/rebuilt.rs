@@ -54,6 +54,7 @@ pub(crate) fn rebuilt(
         tablespace: lost.tablespace,
         shared: lost.tablespace == GLOBAL_TABLESPACE,
         relpages: 0,
+        relallvisible: 0,
         reltuples: None,
         relfrozenxid: Xid::INVALID,
         relminmxid: MultiXactId(0),

@@ -1,7 +1,7 @@
 //! What is known before a row is read: which databases and tables are asked for, and the account in
 //! which nothing stands yet.
 
-use pgclinic_cluster::status::lost_status_files;
+use pgclinic_cluster::status::{lost_status_files, zeroed_status};
 use pgclinic_cluster::wal::Replayed;
 use pgclinic_cluster::{Catalog, Cluster, selected, target_of};
 use pgclinic_format::Oid;
@@ -145,6 +145,13 @@ pub(super) fn lost_status(cluster: &Cluster) -> Vec<NotChecked> {
     let directories = recovery_gaps::missing_directories(cluster);
     let is_beside = |what: &String| !directories.iter().any(|path| what.starts_with(path));
     let lost = lost_status_files(cluster).into_iter().filter(is_beside);
+    let zeroed = zeroed_status(cluster).into_iter().map(|own| {
+        format!(
+            "{} is zeroed where the status of transactions {} to {} must stand",
+            own.place.path, own.first, own.last
+        )
+    });
+    let lost = lost.chain(zeroed);
     lost.map(|what| not_salvaged(&format!("what became of transactions: {what}"), why))
         .collect()
 }

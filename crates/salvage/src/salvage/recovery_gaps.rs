@@ -83,6 +83,10 @@ fn control_gap(cluster: &Cluster) -> Option<NotChecked> {
     let fault = match &cluster.control {
         ControlState::Right(_) => return None,
         ControlState::WrongCrc(_) => "its checksum is wrong".to_owned(),
+        ControlState::Foreign { control, of_wal } => format!(
+            "it is that of another cluster, with system identifier {}: pg_wal has {of_wal}, and the pages follow its records",
+            control.system_identifier
+        ),
         ControlState::Fault(fault) => fault.to_string(),
         ControlState::Unreadable(why) => why.clone(),
     };

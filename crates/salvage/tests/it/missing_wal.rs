@@ -239,8 +239,11 @@ fn a_tablespace_without_its_link_takes_its_tables_along() {
     let whole = salvaged(&copy.pgdata, &options(&folder.path().join("whole"), "copy"));
     assert_eq!(whole.outcome, Outcome::Whole, "{:#?}", whole.not_salvaged);
     let links = fs::read_dir(copy.pgdata.join("pg_tblspc")).expect("a directory");
+    let mut names = Vec::new();
     for link in links {
-        fs::remove_file(link.expect("an entry").path()).expect("removed");
+        let link = link.expect("an entry");
+        fs::remove_file(link.path()).expect("removed");
+        names.push(link.file_name());
     }
     let account = salvaged(&copy.pgdata, &options(&folder.path().join("out"), "copy"));
     let is_lost = |place: &LossPlace| place.why.starts_with("the file pg_tblspc/");
@@ -252,6 +255,26 @@ fn a_tablespace_without_its_link_takes_its_tables_along() {
     assert!(account.totals.written < whole.totals.written);
     assert_eq!(account.tables.len(), whole.tables.len());
     assert_eq!(account.outcome, Outcome::Damaged);
+    // A link that leads nowhere, or to a directory with nothing in it, takes the same rows.
+    let empty = folder.path().join("empty");
+    fs::create_dir(&empty).expect("a directory");
+    for (number, target) in [folder.path().join("nowhere"), empty].iter().enumerate() {
+        for name in &names {
+            let link = copy.pgdata.join("pg_tblspc").join(name);
+            let _ = fs::remove_file(&link);
+            std::os::unix::fs::symlink(target, &link).expect("a link");
+        }
+        let out = folder.path().join(format!("out{number}"));
+        let other = salvaged(&copy.pgdata, &options(&out, "copy"));
+        assert_eq!(
+            format!("{:?}", other.totals),
+            format!("{:?}", account.totals)
+        );
+        assert_eq!(
+            format!("{:?}", other.lost_by),
+            format!("{:?}", account.lost_by)
+        );
+    }
 }
 
 /// Much more is changed than fits into memory.
