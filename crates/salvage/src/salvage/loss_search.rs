@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use pgclinic_cluster::Catalog;
 use pgclinic_format::Oid;
 use pgclinic_model::document::{
-    INDEX_ENTRIES, INDEX_KEYS, IndexCount, LossPlace, NotChecked, TableAccount,
+    INDEX_ENTRIES, INDEX_KEYS, IndexCount, LossPlace, LostBy, NotChecked, TableAccount,
 };
 
 use super::error::SalvageError;
@@ -108,6 +108,11 @@ impl LossSearch<'_> {
         };
         let index = self.index_count(table, witness, keys);
         table.count_losses(index, self.witnesses.estimate(table));
+        if let Witness::Broken(statement) = witness
+            && statement.doubtful > 0
+        {
+            bound(table, statement.doubtful);
+        }
         Ok(())
     }
 
@@ -183,6 +188,15 @@ impl LossSearch<'_> {
             "pg_class counts {counted} pages and its files have {there}: rows may be missing at the end, and no index with all rows tells"
         );
         Some(not_salvaged(&format!("the end of {name}"), &why))
+    }
+}
+
+/// What an index counts is the least where lost pages were filled again with other rows, or where
+/// some of its leaves may be torn.
+fn bound(table: &mut TableAccount, more: u64) {
+    let of_index = |by: &&mut LostBy| by.witness == INDEX_KEYS || by.witness == INDEX_ENTRIES;
+    for by in table.lost_by.iter_mut().filter(of_index) {
+        by.at_most = Some(by.rows.saturating_add(more));
     }
 }
 

@@ -107,6 +107,9 @@ pub(super) struct Statement {
     damaged: u64,
     /// It is of before a recovery that changes table and index.
     pub(super) is_earlier: bool,
+    /// Of such an index, more entries that may lead to lost rows: those on leaves that may be torn,
+    /// and those that lead to pages which were made anew since, with rows of before or new ones.
+    pub(super) doubtful: u64,
     /// Entries of an index that need not have all rows may be lost themselves.
     pub(super) is_hurt: bool,
 }
@@ -150,6 +153,19 @@ impl Extent {
         let is_kept = |block: &BlockNo| replay.fate(file, Fork::Main, *block) == ReplayEffect::Kept;
         self.vacant = self.vacant.blocks().filter(is_kept).collect();
         self.damaged = BlockSet::default();
+        self
+    }
+
+    /// With the blocks that recovery begins as empty pages: of those that had content before, the
+    /// first record brings it.
+    fn with_refilled(mut self, replay: &Replay, file: FileNumber) -> Self {
+        let is_begun = |block: &BlockNo| {
+            replay.fate(file, Fork::Main, *block) == ReplayEffect::Rewritten
+                && !replay.had_content(file, Fork::Main, *block)
+        };
+        let end = BlockNo::try_from(self.end).unwrap_or(BlockNo::MAX);
+        let refilled = (0..end).filter(is_begun);
+        self.vacant = self.vacant.blocks().chain(refilled).collect();
         self
     }
 
@@ -372,10 +388,14 @@ impl Witnesses<'_> {
         };
         let (mut statement, _) = self.hear_leaves(index, files, &extent, &is_sound);
         statement.is_earlier = true;
-        match statement.missing + statement.emptied {
-            0 => Witness::Earlier,
-            _ => Witness::Broken(statement),
+        if statement.missing + statement.emptied == 0 {
+            return Witness::Earlier;
         }
+        let claimed = statement.missing + statement.emptied;
+        let extent = extent.with_refilled(replay, table.number());
+        let (all, _) = self.hear(index, files, &extent);
+        statement.doubtful = (all.missing + all.emptied).saturating_sub(claimed);
+        Witness::Broken(statement)
     }
 
     fn can_ask(&self, relation: &Relation) -> bool {
