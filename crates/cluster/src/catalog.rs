@@ -64,6 +64,8 @@ pub struct Catalog {
     pub database: Oid,
     /// Name of the database.
     pub database_name: Option<String>,
+    /// Its encoding, as `pg_database` numbers it.
+    pub encoding: Option<i32>,
     /// Relations by OID.
     pub relations: BTreeMap<Oid, Relation>,
     /// What could not be read.
@@ -153,6 +155,7 @@ impl Catalog {
         let mut catalog = Catalog {
             database,
             database_name: known.and_then(|database| database.name.clone()),
+            encoding: known.and_then(|database| database.encoding),
             relations: BTreeMap::new(),
             troubles: Vec::new(),
             encrypts: false,

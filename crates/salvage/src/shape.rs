@@ -60,8 +60,8 @@ pub struct Column {
 }
 
 impl Column {
-    /// The type of its values, where the catalogs do not give it, or a part of it: what is written of
-    /// them is none of their values.
+    /// The type of its values, where the catalogs do not give it, or a part of it: what is written
+    /// of them is none of their values.
     pub(crate) fn lost_type(&self) -> Option<&TypeInfo> {
         self.bytes_of.as_deref().filter(|ty| holds_unknown(ty))
     }

@@ -93,7 +93,7 @@ impl StoredValues {
         StoredValues {
             prints: columns.iter().any(is_printed),
             columns,
-            encoding: encoding_of(fork),
+            encoding: encoding_of(fork, catalog),
             limits: Limits {
                 output_bytes: VALUE_BYTES_MAX,
                 unpacked_bytes: VALUE_BYTES_MAX,
@@ -309,13 +309,11 @@ fn is_textual(ty: &TypeInfo) -> bool {
     false
 }
 
-/// Shared catalogs hold names from databases of all encodings.
-fn encoding_of(fork: &ForkContext<'_>) -> Encoding {
+/// Shared catalogs hold names from databases of all encodings. The catalogs tell, as beside a
+/// running server the row of a new database is not in the files yet.
+fn encoding_of(fork: &ForkContext<'_>, catalog: Option<&Catalog>) -> Encoding {
     let shared = fork.relation.is_none_or(|relation| relation.shared);
-    let database = fork
-        .cluster
-        .and_then(|cluster| cluster.databases.get(&fork.files.home.database));
-    match database.and_then(|database| database.encoding) {
+    match catalog.and_then(|catalog| catalog.encoding) {
         _ if shared => Encoding::Anything,
         Some(UTF8) => Encoding::Utf8,
         Some(SQL_ASCII | LATIN1..=LAST_ENCODING) => Encoding::Anything,

@@ -14,7 +14,7 @@ use pgclinic_source::{
 };
 
 use super::{RESTART, careful_session};
-use crate::salvage::losses_beside::VacantPage;
+use crate::salvage::running_losses::VacantPage;
 
 /// Bytes of one question: they travel as text of twice the length.
 const READ_BYTES: usize = 4 << 20;

@@ -2,8 +2,8 @@
 //!
 //! A server takes a page of zeros for one without rows, and the end of a file for the end of its
 //! table. So what a salvage of its data directory asks of the files is asked here too, of the files
-//! as the server lets them be read. Its own part is to look at two bytes of each page, and to say of
-//! which pages its memory has rows; the tables stay locked as they were read, so that nobody
+//! as the server lets them be read. Its own part is to look at two bytes of each page, and to say
+//! of which pages its memory has rows; the tables stay locked as they were read, so that nobody
 //! truncates or rewrites them meanwhile.
 //!
 //! No index is scanned by the server: where an entry leads to a page of zeros it marks the entry as
@@ -22,8 +22,8 @@ use super::files::Files;
 use super::server_source::ServerSource;
 use super::snapshots::Reader;
 use super::tables::LiveTable;
-use crate::salvage::losses_beside::{
-    LossesBeside, LossesFound, ServerAnswers, VacantPage, unasked,
+use crate::salvage::running_losses::{
+    RunningLossSearch, RunningLosses, ServerAnswers, VacantPage, unasked,
 };
 use crate::salvage::{SalvageError, not_salvaged};
 
@@ -79,8 +79,8 @@ impl ServerAnswers for Answers<'_, '_> {
     }
 }
 
-/// Puts into the accounts what witnesses in the files know of rows that the server did not give, and
-/// counts what is lost; says what could not be asked.
+/// Puts into the accounts what witnesses in the files know of rows that the server did not give,
+/// and counts what is lost; says what could not be asked.
 pub(super) fn ask(
     live: &Live<'_>,
     tables: Vec<TableAccount>,
@@ -88,8 +88,11 @@ pub(super) fn ask(
 ) -> Result<Vec<TableAccount>, SalvageError> {
     let (known, counted): (Vec<_>, Vec<_>) =
         tables.into_iter().partition(|table| !table.is_counted);
-    let found = if known.is_empty() {
-        LossesFound::default()
+    let found = if known.is_empty() || live.progress.is_interrupted() {
+        RunningLosses {
+            tables: known,
+            gaps: Vec::new(),
+        }
     } else {
         asked(live, known)?
     };
@@ -105,7 +108,7 @@ pub(super) fn ask(
     Ok(tables)
 }
 
-fn asked(live: &Live<'_>, tables: Vec<TableAccount>) -> Result<LossesFound, SalvageError> {
+fn asked(live: &Live<'_>, tables: Vec<TableAccount>) -> Result<RunningLosses, SalvageError> {
     let opened = live.files.as_they_are();
     let opened = opened.and_then(|(cluster, source)| {
         let database = Files::database(&source)?;
@@ -116,7 +119,7 @@ fn asked(live: &Live<'_>, tables: Vec<TableAccount>) -> Result<LossesFound, Salv
         Err(why) => {
             let witnessed = live.tables.iter().filter(|(table, _)| table.has_witnesses);
             let gap = unasked(&live.target.database, witnessed.count(), &why);
-            return Ok(LossesFound {
+            return Ok(RunningLosses {
                 tables,
                 gaps: gap.into_iter().collect(),
             });
@@ -130,7 +133,7 @@ fn asked(live: &Live<'_>, tables: Vec<TableAccount>) -> Result<LossesFound, Salv
         segment_blocks: cluster.build.segment_blocks(),
         reader: RefCell::default(),
     };
-    let search = LossesBeside {
+    let search = RunningLossSearch {
         cluster: &cluster,
         database,
         folder: &live.folder,

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use pgclinic_cluster::Catalog;
 use pgclinic_format::Oid;
 use pgclinic_model::document::{
-    INDEX_ENTRIES, INDEX_KEYS, IndexCount, LossPlace, NotChecked, TableAccount,
+    INDEX_ENTRIES, INDEX_KEYS, IndexCount, LossPlace, LostBy, NotChecked, TableAccount,
 };
 
 use super::error::SalvageError;
@@ -116,6 +116,11 @@ impl LossSearch<'_> {
         let keys = keys.filter(|_| !overflows(witness));
         let index = self.index_count(table, witness, keys);
         table.count_losses(index, self.witnesses.estimate(table));
+        if let Witness::Broken(statement) = witness
+            && statement.doubtful > 0
+        {
+            bound(table, statement.doubtful);
+        }
         Ok(())
     }
 
@@ -238,6 +243,15 @@ fn doubt_of(witness: &Witness, name: &str, live: u64) -> Option<(String, String)
         | Witness::Unasked => return None,
     };
     Some((format!("rows of {name} beside its indexes"), why))
+}
+
+/// What an index counts is the least where lost pages were filled again with other rows, or where
+/// some of its leaves may be torn.
+fn bound(table: &mut TableAccount, more: u64) {
+    let of_index = |by: &&mut LostBy| by.witness == INDEX_KEYS || by.witness == INDEX_ENTRIES;
+    for by in table.lost_by.iter_mut().filter(of_index) {
+        by.at_most = Some(by.rows.saturating_add(more));
+    }
 }
 
 /// Tables whose rows nothing counts: by nature, so that nothing can be done about it.

@@ -57,11 +57,11 @@ struct Open {
     /// Its directory was not there at the look before.
     is_without_directory: bool,
     /// Files that no relation named at the look before, where names are missing.
-    nameless: Option<Nameless>,
+    nameless: Option<UnclaimedFiles>,
 }
 
 /// Files without an owner at some look.
-struct Nameless {
+struct UnclaimedFiles {
     files: BTreeSet<FileNumber>,
     position: ViewPosition,
 }
@@ -421,14 +421,14 @@ impl OneRound<'_> {
         })
     }
 
-    /// Writes what stands in files that two looks found without an owner, under WAL that overlaps; what
-    /// only this one found waits for the next.
+    /// Writes what stands in files that two looks found without an owner, under WAL that overlaps;
+    /// what only this one found waits for the next.
     fn unclaimed(
         &self,
         place: &DatabaseInputs<'_>,
-        before: Option<Nameless>,
+        before: Option<UnclaimedFiles>,
         account: &mut SalvageReport,
-    ) -> Result<Option<Nameless>, SalvageError> {
+    ) -> Result<Option<UnclaimedFiles>, SalvageError> {
         let cluster = self.view.replayed_cluster();
         let catalog = place.catalog;
         let none = BTreeMap::new();
@@ -452,7 +452,7 @@ impl OneRound<'_> {
                     .push(not_salvaged(&what, UNCLAIMED_ONCE));
                 return Ok(None);
             }
-            return Ok(Some(Nameless { files, position }));
+            return Ok(Some(UnclaimedFiles { files, position }));
         };
         account.not_salvaged.extend(not_yet(&found.not_yet, place));
         let both: BTreeSet<FileNumber> = found
@@ -628,8 +628,8 @@ fn not_yet(files: &BTreeSet<FileNumber>, place: &DatabaseInputs<'_>) -> Option<N
     })
 }
 
-/// What the write-ahead log did to files, where all of it was there: indexes that it left alone know
-/// the rows of their tables.
+/// What the write-ahead log did to files, where all of it was there: indexes that it left alone
+/// know the rows of their tables.
 pub(super) fn replaying_in<'r>(
     view: &'r FreshView<'_>,
     none: &'r BTreeMap<FileNumber, u64>,

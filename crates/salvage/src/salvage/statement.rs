@@ -34,6 +34,9 @@ pub(super) struct Statement {
     pub(super) unheard_blocks: BlockSet,
     /// It is of before a recovery that changes table and index.
     pub(super) is_earlier: bool,
+    /// Of such an index, more entries that may lead to lost rows: those on leaves that may be torn,
+    /// and those that lead to pages which were made anew since, with rows of before or new ones.
+    pub(super) doubtful: u64,
     /// Entries of an index that need not have all rows may be lost themselves.
     pub(super) is_hurt: bool,
     /// Those that lead to line pointers that their pages do not have, the pages, each with how many
@@ -90,6 +93,23 @@ impl Extent {
             end: self.end,
             holes: self.holes.clone(),
             vacant: self.vacant.blocks().filter(is_kept).collect(),
+            damaged: BlockSet::default(),
+        }
+    }
+
+    /// With the blocks that recovery begins as empty pages: of those that had content before, the
+    /// first record brings it.
+    pub(super) fn with_refilled(&self, replay: &Replay, file: FileNumber) -> Self {
+        let is_begun = |block: &BlockNo| {
+            replay.fate(file, Fork::Main, *block) == ReplayEffect::Rewritten
+                && !replay.had_content(file, Fork::Main, *block)
+        };
+        let end = BlockNo::try_from(self.end).unwrap_or(BlockNo::MAX);
+        let refilled = (0..end).filter(is_begun);
+        Extent {
+            end: self.end,
+            holes: self.holes.clone(),
+            vacant: self.vacant.blocks().chain(refilled).collect(),
             damaged: BlockSet::default(),
         }
     }
@@ -156,7 +176,7 @@ impl Statement {
 
     /// It names rows that are not there.
     pub(super) fn accuses(&self) -> bool {
-        self.missing + self.emptied + self.lost > 0
+        self.claimed() > 0
     }
 
     /// Rows that it does not name: those that live, and one entry leads to each of them.
@@ -175,10 +195,15 @@ impl Statement {
             && self.unseen_rows(table) == 0
     }
 
+    /// Entries that lead to what is not there.
+    pub(super) fn claimed(&self) -> u64 {
+        self.missing + self.emptied + self.lost
+    }
+
     /// Rows that are lost, at most.
     pub(super) fn rows(&self, table: &TableAccount) -> u64 {
         let damaged = self.damaged.saturating_sub(table.pages.found_on_damaged);
-        let claimed = self.missing + self.emptied + self.lost + damaged;
+        let claimed = self.claimed() + damaged;
         if self.is_earlier {
             // Rows that came since are not in it.
             claimed

@@ -94,7 +94,7 @@ impl fmt::Display for FaultKind {
             }
             FaultKind::LostType(ty) => write!(
                 f,
-                "the catalogs do not tell what {ty} is made of: these are its stored bytes"
+                "the catalogs do not give what {ty} is made of: these are its stored bytes"
             ),
         }
     }

@@ -159,6 +159,34 @@ fn what_waits_in_memory_is_no_loss() {
     assert_eq!(account.outcome, Outcome::Whole, "{account:#?}");
 }
 
+/// Rows that came since stand where lost ones stood: how many are lost is said with its bounds.
+#[test]
+fn rows_on_blocks_that_were_filled_again_are_within_the_bounds() {
+    let copy = copy_of(&seed(&server(15), Checksums::Off));
+    let mut running = copy.start_with(&roomy()).expect("a server");
+    let mut clinic = session(&running, "clinic");
+    fill(&mut clinic, &["own_refilled"]);
+    let path = file_of(&mut clinic, &copy, "own_refilled");
+    drop(clinic);
+    running.stop(StopMode::Fast).expect("stopped");
+    let file = OpenOptions::new().write(true).open(path).expect("a file");
+    file.set_len(150 * PAGE).expect("truncated");
+    let running = copy.start_with(&roomy()).expect("a server");
+    let mut clinic = session(&running, "clinic");
+    let more = "INSERT INTO public.own_refilled SELECT g, repeat('y', 100) FROM generate_series(20001, 20100) AS g";
+    clinic.execute(more).expect(more);
+    let folder = tempfile::tempdir().expect("a directory");
+    let account = salvaged(&running, &folder.path().join("out"), "postgres");
+    let [table] = account.tables.as_slice() else {
+        panic!("{account:#?}");
+    };
+    assert_eq!(table.rows.written, 150 * 58 + 100);
+    let truth = 10_000 - 150 * 58;
+    let bound: u64 = table.lost_by.iter().filter_map(|by| by.at_most).sum();
+    assert!(table.rows.lost < truth && truth <= bound, "{table:#?}");
+    assert!(bound <= truth + 100, "{table:#?}");
+}
+
 /// Who may not read the files of the server gets the rows, and is told that nobody was asked.
 #[test]
 fn a_role_without_rights_is_told_that_nobody_was_asked() {

@@ -154,8 +154,8 @@ fn of_18() {
     a_page_of_a_catalog_is_missed(18);
 }
 
-/// Neither `pg_class` nor its indexes name the file of a table that was rewritten once: its rows are
-/// written all the same, and those of a transaction that has not ended are nobody's yet.
+/// Neither `pg_class` nor its indexes name the file of a table that was rewritten once: its rows
+/// are written all the same, and those of a transaction that has not ended are nobody's yet.
 #[test]
 fn a_file_that_nothing_names_is_unclaimed() {
     let running = Running::new(15);

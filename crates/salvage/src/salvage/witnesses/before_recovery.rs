@@ -43,6 +43,14 @@ impl Witnesses<'_> {
             if statement.is_foreign {
                 foreign = Some(statement);
             } else if statement.accuses() {
+                let refilled = extent.with_refilled(replay, table);
+                let all = Hearing {
+                    extent: &refilled,
+                    hears: &|_| true,
+                    ..earlier
+                };
+                let (all, _) = self.hear_leaves(index, files, &all);
+                statement.doubtful = all.claimed().saturating_sub(statement.claimed());
                 return Witness::Broken(statement);
             } else {
                 unheard = Some(statement.unheard_blocks);

@@ -1,4 +1,4 @@
-//! What witnesses in the files of a running server know of rows that the server itself did not give.
+//! What witnesses in the files of a running server know of rows that the server did not give.
 //!
 //! ```text
 //! view of the files ──► pages without rows, ends of files ──► indexes and maps ──┬─ nothing is missing: settled
@@ -49,7 +49,7 @@ pub(crate) trait ServerAnswers {
 }
 
 /// The search for rows that the server did not give, in one of its databases.
-pub(crate) struct LossesBeside<'a> {
+pub(crate) struct RunningLossSearch<'a> {
     pub(crate) cluster: &'a Cluster,
     pub(crate) database: Oid,
     pub(crate) folder: &'a Folder,
@@ -60,16 +60,19 @@ pub(crate) struct LossesBeside<'a> {
 
 /// What came of it.
 #[derive(Default)]
-pub(crate) struct LossesFound {
+pub(crate) struct RunningLosses {
     /// The tables that were given, each counted where somebody was asked.
     pub(crate) tables: Vec<TableAccount>,
     /// What could not be asked, and what only the catalogs in the files know.
     pub(crate) gaps: Vec<NotChecked>,
 }
 
-impl LossesBeside<'_> {
+impl RunningLossSearch<'_> {
     /// Asks for these tables, which are as they were read.
-    pub(crate) fn of_tables(&self, tables: Vec<TableAccount>) -> Result<LossesFound, SalvageError> {
+    pub(crate) fn of_tables(
+        &self,
+        tables: Vec<TableAccount>,
+    ) -> Result<RunningLosses, SalvageError> {
         let mut run = Run {
             search: self,
             open: tables.into_iter().map(|table| (table.oid, table)).collect(),
@@ -77,7 +80,7 @@ impl LossesBeside<'_> {
             catalog_reads: CatalogReads::default(),
             are_catalogs_told: false,
             unasked: None,
-            found: LossesFound::default(),
+            found: RunningLosses::default(),
         };
         let end = rounds(&mut run, self.progress)?;
         let mut found = run.ended(&end);
@@ -90,7 +93,7 @@ impl LossesBeside<'_> {
 }
 
 struct Run<'r> {
-    search: &'r LossesBeside<'r>,
+    search: &'r RunningLossSearch<'r>,
     /// As they were read.
     open: BTreeMap<Oid, TableAccount>,
     /// Those of them of which the view before missed something.
@@ -99,7 +102,7 @@ struct Run<'r> {
     are_catalogs_told: bool,
     /// Why nobody could be asked in the last view.
     unasked: Option<String>,
-    found: LossesFound,
+    found: RunningLosses,
 }
 
 /// What one view shows.
@@ -192,7 +195,7 @@ impl Run<'_> {
 
     fn ask(&mut self, view: &View<'_>, round: Round) -> Result<(), SalvageError> {
         self.leave_out_rewritten(view);
-        let LossesBeside {
+        let RunningLossSearch {
             options, progress, ..
         } = *self.search;
         let cluster = view.fresh.replayed_cluster();
@@ -330,7 +333,7 @@ impl Run<'_> {
     }
 
     /// What stayed open is as it was read.
-    fn ended(mut self, end: &RoundsEnd) -> LossesFound {
+    fn ended(mut self, end: &RoundsEnd) -> RunningLosses {
         if let Some(first) = self.open.values().next() {
             let database = &first.database;
             let open = self.open.len();
