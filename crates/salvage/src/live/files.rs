@@ -84,6 +84,13 @@ impl<'a> Files<'a> {
         oid.ok_or_else(|| "the database has no number".into())
     }
 
+    /// Connects now. A session that begins while others hold locks on catalogs would wait for
+    /// whoever waits for those (VACUUM FULL of `pg_class`), and the three for each other.
+    pub(super) fn connect(&self) {
+        // Why it failed is said to whoever asks for the files.
+        let _source = self.source();
+    }
+
     fn source(&self) -> Result<Arc<ServerSource>, String> {
         let source = self.source.get_or_init(|| {
             let session = careful_session(self.target, self.connect, RESTART, |_| Ok(()));

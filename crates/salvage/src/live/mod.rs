@@ -90,6 +90,8 @@ pub fn salvage_live(
     };
     let rows = way_of_rows(options)?;
     let connect = connect_options(&options.text);
+    let files = Files::new(target, &connect);
+    files.connect();
     let snapshots = Snapshots::new(target, &connect);
     let failed = |source| SalvageError::server("read from the server", source);
     let mut reader = snapshots.reader(Duration::ZERO).map_err(failed)?;
@@ -117,7 +119,7 @@ pub fn salvage_live(
         snapshots: &snapshots,
         folder: folder.clone(),
         finished: &finished,
-        files: Files::new(target, &connect),
+        files,
         tables,
         next: AtomicUsize::new(0),
         way,
@@ -258,6 +260,14 @@ fn with_files(
     tables.into_iter().zip(files).collect()
 }
 
+/// The number of the table's files, which stays as long as the session that has read it: CLUSTER
+/// may have rewritten it since it was listed.
+fn filenode_of(table: &LiveTable, kept: &mut Option<Reader<'_>>) -> Option<u32> {
+    let sql = format!("SELECT pg_catalog.pg_relation_filenode({})", table.oid);
+    let number = kept.as_mut()?.query_value(&sql).ok().flatten();
+    number?.parse().ok()
+}
+
 /// A part of the work on one table.
 type PartOfWork<'p, 'a> = &'p dyn Fn(&mut TableFile, &mut Reader<'a>) -> Result<(), Stop>;
 
@@ -324,6 +334,12 @@ impl<'a> Live<'a> {
             .unwrap_or_else(PoisonError::into_inner)
             .clear();
         Ok(tables)
+    }
+
+    /// One of the sessions that have read tables.
+    fn spare_reader(&self) -> Option<Reader<'a>> {
+        let mut readers = self.readers.lock().unwrap_or_else(PoisonError::into_inner);
+        readers.pop()
     }
 
     /// Sequences, large objects and the schema.
@@ -434,6 +450,9 @@ impl<'a> Live<'a> {
         file.write(&ends)?;
         let mut work = TableFile::new(file, self.open_account(table), self.way, self.rows);
         let is_whole = self.read_rows(table, &mut work, self.options, kept)?;
+        if let Some(filenode) = filenode_of(table, kept) {
+            work.account.filenode = filenode;
+        }
         self.write_log(name, &work.log)?;
         let mut account = work.account;
         if let [_, _, ..] = account.snapshots.as_slice() {

@@ -131,7 +131,7 @@ fn asked(live: &Live<'_>, tables: Vec<TableAccount>) -> Result<RunningLosses, Sa
         source,
         page_bytes: cluster.build.block_size,
         segment_blocks: cluster.build.segment_blocks(),
-        reader: RefCell::default(),
+        reader: RefCell::new(live.spare_reader()),
     };
     let search = RunningLossSearch {
         cluster: &cluster,
