@@ -18,6 +18,7 @@ mod machine;
 mod output;
 mod progress;
 mod run_state;
+mod server_copy;
 mod server_files;
 mod stillness;
 mod stream;

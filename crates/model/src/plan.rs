@@ -42,6 +42,16 @@ pub enum Change {
         /// File in the journal's folder that keeps the bytes.
         kept: String,
     },
+    /// The file made longer, or made.
+    Extend {
+        /// The file.
+        path: String,
+        /// Its length before, in bytes; null where it is missing.
+        before: Option<u64>,
+        /// What is written after its end.
+        #[serde(with = "crate::plan::base64_bytes")]
+        after: Vec<u8>,
+    },
     /// The file removed; it is kept beside the journal.
     Remove {
         /// The file.
@@ -55,9 +65,10 @@ impl Change {
     /// The file it changes.
     pub fn path(&self) -> &str {
         match self {
-            Change::Bytes { path, .. } | Change::Cut { path, .. } | Change::Remove { path, .. } => {
-                path
-            }
+            Change::Bytes { path, .. }
+            | Change::Cut { path, .. }
+            | Change::Remove { path, .. }
+            | Change::Extend { path, .. } => path,
         }
     }
 }

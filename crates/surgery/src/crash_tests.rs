@@ -273,6 +273,16 @@ fn patch() -> Patch {
                 path: "base/5/3".into(),
                 kept: "whole".into(),
             },
+            Change::Extend {
+                path: "base/5/1".into(),
+                before: Some(4096),
+                after: pattern(1500, 4),
+            },
+            Change::Extend {
+                path: "base/5/4".into(),
+                before: None,
+                after: pattern(1100, 5),
+            },
         ],
     }
 }

@@ -215,7 +215,7 @@ impl JournalFolder {
         target: &FileChange<'_>,
     ) -> Result<Option<Kept>> {
         let (offset, name) = match target.change {
-            Change::Bytes { .. } => return Ok(None),
+            Change::Bytes { .. } | Change::Extend { .. } => return Ok(None),
             Change::Cut { len, kept, .. } => (*len, kept),
             Change::Remove { kept, .. } => (0, kept),
         };

@@ -56,5 +56,10 @@ fn is_written(storage: &dyn Storage, target: &FileChange<'_>) -> Result<bool> {
         Change::Bytes { offset, after, .. } => holds(storage, file, *offset, after)?,
         Change::Cut { len: cut, .. } => len == Some(*cut),
         Change::Remove { .. } => len.is_none(),
+        Change::Extend { before, after, .. } => {
+            let start = before.unwrap_or(0);
+            len == Some(start.saturating_add(after.len() as u64))
+                && holds(storage, file, start, after)?
+        }
     })
 }

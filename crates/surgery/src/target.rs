@@ -52,6 +52,14 @@ fn check_shape(change: &Change) -> Result<()> {
         {
             "a change ends beyond the last possible offset"
         }
+        Change::Extend { before, after, .. }
+            if before
+                .unwrap_or(0)
+                .checked_add(after.len() as u64)
+                .is_none() =>
+        {
+            "a file would end beyond the last possible offset"
+        }
         Change::Cut { kept, .. } | Change::Remove { kept, .. } if !is_file_name(kept) => {
             "a kept file is not a plain file name"
         }
@@ -86,6 +94,7 @@ fn first_byte(change: &Change) -> u64 {
     match change {
         Change::Bytes { offset, .. } => *offset,
         Change::Cut { .. } | Change::Remove { .. } => 0,
+        Change::Extend { before, .. } => before.unwrap_or(0),
     }
 }
 
@@ -103,6 +112,13 @@ fn touch(one: &Change, other: &Change) -> bool {
             let second_end = second.saturating_add(bytes.len() as u64);
             *offset < second_end && *second < end
         }
+        // What stands before the old end is not touched by what comes after it.
+        (
+            Change::Bytes { offset, after, .. },
+            Change::Extend {
+                before: Some(end), ..
+            },
+        ) => offset.saturating_add(after.len() as u64) > *end,
         _ => true,
     }
 }

@@ -103,6 +103,7 @@ fn control_file_before(
             Change::Remove { kept, .. } => {
                 (0, read_up_to(storage, &folder.kept(kept), FILE_BYTES)?)
             }
+            Change::Extend { .. } => continue,
         };
         let start = usize::try_from(offset)
             .unwrap_or(FILE_BYTES)
@@ -195,7 +196,51 @@ pub(crate) fn examine(
             }
             Ok(Found::Before)
         }
+        Change::Extend { before, after, .. } => {
+            examine_extension(storage, target, (*before, len), after)
+        }
     }
+}
+
+/// A file that was made longer has its old length, its new one or one between; what stands past the
+/// old one was written, or is zero where the writing was cut short.
+fn examine_extension(
+    storage: &dyn Storage,
+    target: &FileChange<'_>,
+    (before, len): (Option<u64>, Option<u64>),
+    after: &[u8],
+) -> Result<Found> {
+    if len == before {
+        return Ok(Found::Before);
+    }
+    let start = before.unwrap_or(0);
+    let len = len.ok_or_else(|| foreign(target, "it is gone"))?;
+    let end = start.saturating_add(after.len() as u64);
+    if !(start..=end).contains(&len) {
+        return Err(foreign(
+            target,
+            format!("it has {len} bytes, not {start} to {end}"),
+        ));
+    }
+    let tail = Range {
+        offset: start,
+        len: len - start,
+    };
+    each_step(storage, &target.file, tail, &mut |done, part| {
+        let from = usize::try_from(done).unwrap_or(usize::MAX);
+        let wanted = after.get(from..).unwrap_or_default();
+        let mut at = 0usize;
+        while at < part.len() {
+            let end = sector_end(tail.offset.saturating_add(done), at).min(part.len());
+            let (now, wanted) = (part.get(at..end), wanted.get(at..end));
+            if now != wanted && now.is_some_and(|now| now.iter().any(|byte| *byte != 0)) {
+                return Err(foreign(target, "it grew and holds other bytes"));
+            }
+            at = end;
+        }
+        Ok(())
+    })?;
+    Ok(Found::NotBefore)
 }
 
 /// Where the file's sector that byte `at` of a run belongs to ends, in the run.
@@ -316,7 +361,20 @@ fn restore(
         Change::Remove { kept, .. } => {
             put_back(storage, folder, kept_of(folder, journal, kept)?, file)
         }
+        Change::Extend { before, .. } => shorten(storage, file, *before),
     }
+}
+
+/// As long as it was, or gone.
+fn shorten(storage: &mut dyn Storage, file: &Path, before: Option<u64>) -> Result<()> {
+    let home = file.parent().unwrap_or(file);
+    match before {
+        Some(len) => storage.cut(file, len).and_then(|()| storage.sync(file)),
+        None => storage
+            .remove(file)
+            .and_then(|()| storage.sync_folder(home)),
+    }
+    .map_err(Error::io("shorten", file))
 }
 
 /// Under another name first, so that the file is there whole or not at all.
@@ -361,6 +419,12 @@ fn verify(
                 .map_err(Error::io("examine", &target.file))?;
             len == Some(kept.offset.saturating_add(kept.len))
                 && same_as_kept(storage, folder, kept, target)?
+        }
+        Change::Extend { before, .. } => {
+            let len = storage
+                .len(&target.file)
+                .map_err(Error::io("examine", &target.file))?;
+            len == *before
         }
     };
     if right {

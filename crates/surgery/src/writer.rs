@@ -26,9 +26,11 @@ pub(crate) fn carry_out(
     let targets = targets(&patch, &journal.pgdata)?;
     for target in &targets {
         check_before(storage, target)?;
-        storage
-            .may_write(&target.file)
-            .map_err(Error::io("open for writing", &target.file))?;
+        if !makes_file(target.change) {
+            storage
+                .may_write(&target.file)
+                .map_err(Error::io("open for writing", &target.file))?;
+        }
     }
     folder.create(storage)?;
     for file in beside {
@@ -56,9 +58,19 @@ fn check_before(storage: &dyn Storage, target: &FileChange<'_>) -> Result<()> {
     };
     let len = storage
         .len(&target.file)
-        .map_err(Error::io("examine", &target.file))?
-        .ok_or_else(|| changed("it is gone".into()))?;
+        .map_err(Error::io("examine", &target.file))?;
+    if makes_file(target.change) {
+        return match len {
+            None => Ok(()),
+            Some(_) => Err(changed("it is there again".into())),
+        };
+    }
+    let len = len.ok_or_else(|| changed("it is gone".into()))?;
     match target.change {
+        Change::Extend {
+            before: Some(before),
+            ..
+        } if len != *before => Err(changed(format!("it has {len} bytes, not {before}"))),
         Change::Bytes { offset, before, .. } if !holds(storage, &target.file, *offset, before)? => {
             Err(changed(format!("other bytes stand at offset {offset}")))
         }
@@ -82,8 +94,33 @@ pub(crate) fn write(storage: &mut dyn Storage, target: &FileChange<'_>) -> Resul
                 .remove(file)
                 .and_then(|()| storage.sync_folder(folder))
         }
+        Change::Extend { before, after, .. } => extend(storage, file, *before, after),
     }
     .map_err(Error::io("write", file))
+}
+
+/// The file is not there before.
+fn makes_file(change: &Change) -> bool {
+    matches!(change, Change::Extend { before: None, .. })
+}
+
+/// A file that is made belongs to whom its directory belongs to, and may be read by whom may list
+/// that.
+fn extend(
+    storage: &mut dyn Storage,
+    file: &Path,
+    before: Option<u64>,
+    after: &[u8],
+) -> std::io::Result<()> {
+    let folder = file.parent().unwrap_or(file);
+    if before.is_none() && storage.len(file)?.is_none() {
+        let mut owner = storage.owner(folder)?;
+        owner.mode &= 0o666;
+        storage.create(file, Some(owner))?;
+        storage.sync_folder(folder)?;
+    }
+    storage.write_at(file, before.unwrap_or(0), after)?;
+    storage.sync(file)
 }
 
 pub(crate) fn check_after(storage: &dyn Storage, target: &FileChange<'_>) -> Result<()> {
@@ -93,6 +130,11 @@ pub(crate) fn check_after(storage: &dyn Storage, target: &FileChange<'_>) -> Res
         Change::Bytes { offset, after, .. } => holds(storage, file, *offset, after)?,
         Change::Cut { len: cut, .. } => len == Some(*cut),
         Change::Remove { .. } => len.is_none(),
+        Change::Extend { before, after, .. } => {
+            let start = before.unwrap_or(0);
+            len == Some(start.saturating_add(after.len() as u64))
+                && holds(storage, file, start, after)?
+        }
     };
     if right {
         return Ok(());

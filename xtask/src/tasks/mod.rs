@@ -28,6 +28,7 @@ registry! {
         compare,
         servers,
         charsets,
+        healed_pages,
         ci,
     ]
 }

@@ -2,6 +2,7 @@
 
 mod with_measure;
 
+use std::ffi::OsString;
 use std::mem::take;
 use std::num::NonZeroU64;
 use std::path::{Path, PathBuf};
@@ -180,17 +181,7 @@ impl Command for Check {
             return Ok(output.give(&Document::Check(document), exit, world));
         }
         let state = arguments.state_file()?;
-        let first = UndetectedServer::told(arguments.running.running);
-        // A look that is taken again does not go on with what the one before it wrote.
-        let mut resumes = arguments.resume;
-        let look = |unseen, world: &mut Env<'_>| {
-            let course = CourseOf {
-                state: state.as_ref(),
-                resumes: take(&mut resumes),
-            };
-            arguments.look(named.as_ref(), unseen, course, world)
-        };
-        let mut document = undetected_server::look(first, world, look)?;
+        let mut document = arguments.looked(named.as_ref(), state.as_ref(), world)?;
         document.elapsed_s = start.elapsed().as_secs_f64();
         if let Some(measured) = &mut document.measured {
             measured.elapsed_s = document.elapsed_s;
@@ -206,7 +197,41 @@ impl Command for Check {
     }
 }
 
+/// What a check of a running server at level `structure` finds, for a command that begins with it.
+pub(crate) fn check_structure_of(
+    server: &ConnectionTarget,
+    url: &Path,
+    world: &mut Env<'_>,
+) -> Result<CheckDocument, Failure> {
+    let command = Arguments::augment_args(ClapCommand::new("check"));
+    let words = ["check", "--level", "structure", "--progress", "none", "--"];
+    let words = words.iter().map(OsString::from).chain([url.into()]);
+    let matches = command.try_get_matches_from(words)?;
+    let arguments = Arguments::from_arg_matches(&matches)?;
+    arguments.looked(Some(server), None, world)
+}
+
 impl Arguments {
+    /// The target as it is found when nobody else moved it meanwhile.
+    fn looked(
+        &self,
+        named: Option<&ConnectionTarget>,
+        state: Option<&StateFile>,
+        world: &mut Env<'_>,
+    ) -> Result<CheckDocument, Failure> {
+        let first = UndetectedServer::told(self.running.running);
+        // A look that is taken again does not go on with what the one before it wrote.
+        let mut resumes = self.resume;
+        let look = |unseen, world: &mut Env<'_>| {
+            let course = CourseOf {
+                state,
+                resumes: take(&mut resumes),
+            };
+            self.look(named, unseen, course, world)
+        };
+        undetected_server::look(first, world, look)
+    }
+
     /// The exit code that the findings ask for.
     fn exit(&self, document: &CheckDocument) -> Exit {
         let mut classes = ResultClass::of_check(document);

@@ -5,8 +5,11 @@ mod at;
 mod carry_out;
 mod checksums;
 mod consent;
+mod ends;
 mod evidence;
 mod journal;
+mod live;
+mod prove;
 mod saved_plan;
 
 use std::path::{Path, PathBuf};
@@ -27,12 +30,17 @@ use crate::output::OutputArgs;
 use crate::stillness::Stillness;
 use crate::target::{self, Opening};
 use at::At;
+use checksums::ChecksumsAgain;
 use consent::Consents;
 use evidence::{EvidenceArgs, Found, Search};
+use live::LiveArgs;
 
 #[derive(Debug, Args)]
 struct Arguments {
-    /// A data directory whose server was shut down
+    /// A data directory whose server was shut down, or a postgres:// URL
+    ///
+    /// For a running server the plan is made of SQL, each statement with what it locks; --run runs
+    /// one of them.
     #[arg(value_name = "PGDATA", required_unless_present_any = ["undo", "resume"])]
     pgdata: Option<PathBuf>,
     /// Where: PATH:BLOCK:ITEM, or PATH:BLOCK for a page
@@ -48,6 +56,8 @@ struct Arguments {
     evidence: EvidenceArgs,
     #[command(flatten)]
     consents: Consents,
+    #[command(flatten)]
+    live: LiveArgs,
     /// Work on a copy of it, in this new directory
     ///
     /// The copy is marked with the file pgclinic.drill, and is where to begin.
@@ -58,6 +68,18 @@ struct Arguments {
     /// By default beside the data directory.
     #[arg(long, value_name = "DIR", conflicts_with_all = ["undo", "resume"])]
     journal: Option<PathBuf>,
+    /// Let a real server read a copy of what was healed
+    ///
+    /// One of the cluster's major is found or fetched, started on a copy that is removed again, and
+    /// reads every relation; amcheck verifies tables and B-trees where it is installed, and the
+    /// rows of the tables that were healed are counted by it and from the files.
+    #[arg(long, conflicts_with_all = ["save", "undo"])]
+    prove: bool,
+    /// Directory for the copy of --prove
+    ///
+    /// By default in the cache.
+    #[arg(long, value_name = "DIR", requires = "prove")]
+    prove_in: Option<PathBuf>,
     /// Write the plan to this file, to be carried out later
     #[arg(long, value_name = "FILE", conflicts_with_all = ["yes", "accept", "apply", "undo", "resume"])]
     save: Option<PathBuf>,
@@ -105,6 +127,42 @@ struct CureArgs {
     /// bytea.
     #[arg(long, value_name = "COLUMN")]
     cut_toast_value: Option<String>,
+}
+
+impl Arguments {
+    /// A journal of data checksums, which its own command completes or takes back: whoever has one
+    /// at hand need not know which command wrote it.
+    fn journal_of_checksums(&self) -> Option<ChecksumsAgain<'_>> {
+        let (option, journal) = match (&self.undo, &self.resume) {
+            (Some(journal), _) => ("--undo", journal),
+            (None, Some(journal)) => ("--resume", journal),
+            (None, None) => return None,
+        };
+        checksums::is_journal(journal).then_some(ChecksumsAgain {
+            option,
+            journal,
+            pgdata: self.pgdata.as_deref(),
+            load: &self.load,
+            output: &self.output,
+        })
+    }
+
+    /// What is for files only, and not for a server by its URL.
+    fn refuse_options_of_files(&self) -> Result<(), Failure> {
+        let is_asked = !self.at.is_empty()
+            || self.cure.named().is_some()
+            || self.evidence.is_given()
+            || self.copy_to.is_some()
+            || self.journal.is_some()
+            || self.save.is_some()
+            || self.apply.is_some()
+            || self.prove;
+        let why = "for the URL of a running server there are --run, --yes and --accept: cures of files are for a data directory whose server was shut down";
+        if is_asked {
+            return Err(Failure::new(why));
+        }
+        Ok(())
+    }
 }
 
 impl CureArgs {
@@ -161,6 +219,9 @@ impl Command for Heal {
             return checksums::run(&checksums::Arguments::from_arg_matches(matches)?, world);
         }
         let arguments = Arguments::from_arg_matches(matches)?;
+        if let Some(again) = arguments.journal_of_checksums() {
+            return checksums::run_again(&again, world);
+        }
         let start = Instant::now();
         let targets: Vec<&Path> = arguments.pgdata.iter().map(PathBuf::as_path).collect();
         arguments.output.refuse_early(HEAL_SCHEMA, &targets)?;
@@ -196,6 +257,13 @@ fn planned(arguments: &Arguments, world: &mut Env<'_>) -> Result<HealDocument, F
     let Some(pgdata) = &arguments.pgdata else {
         return Err(Failure::new("name a data directory"));
     };
+    if let Some(server) = target::named_server(pgdata, world)? {
+        return live::planned(arguments, (&server, pgdata), world);
+    }
+    if arguments.live.run.is_some() {
+        let why = "--run is for the postgres:// URL of a running server";
+        return Err(Failure::new(why));
+    }
     refuse_others(pgdata)?;
     let cluster = opened(pgdata, world)?;
     let (document, proven) = match &arguments.apply {
@@ -208,6 +276,10 @@ fn planned(arguments: &Arguments, world: &mut Env<'_>) -> Result<HealDocument, F
         None => by_evidence(arguments, pgdata, &cluster, world)?,
     };
     let chosen = arguments.consents.chosen(&document.cures)?;
+    if chosen.is_empty() && arguments.prove && !document.cures.is_empty() {
+        let why = "--prove shows what a server makes of what was carried out: add --yes or --accept, first with --copy-to DIR";
+        return Err(Failure::new(why));
+    }
     if chosen.is_empty() {
         return Ok(consent::with_commands(document, pgdata));
     }
@@ -361,6 +433,8 @@ fn document_of(cluster: &Cluster, pgdata: &Path, plan: HealPlan) -> HealDocument
         other_findings: Vec::new(),
         follow_up: plan.follow_up,
         applied: None,
+        statements: Vec::new(),
+        proof: None,
         elapsed_s: 0.0,
     }
 }

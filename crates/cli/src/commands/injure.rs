@@ -239,6 +239,9 @@ fn shown(injury: &Injury, planned: &PlannedInjury) -> String {
             } => format!("  {path}: {} bytes at {offset}\n", after.len()),
             Change::Cut { path, len, .. } => format!("  {path}: truncated to {len} bytes\n"),
             Change::Remove { path, .. } => format!("  {path}: removed\n"),
+            Change::Extend { path, after, .. } => {
+                format!("  {path}: {} bytes longer\n", after.len())
+            }
         });
     }
     if !damage.must.is_empty() {

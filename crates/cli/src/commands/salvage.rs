@@ -33,6 +33,7 @@ use crate::env::{Env, Terminal};
 use crate::exit::{Exit, FailOnArgs, Failure, ResultClass};
 use crate::output::{Color, OutputArgs, ProgressStyle};
 use crate::progress::Bar;
+use crate::server_copy::ServerCopy;
 use crate::stillness::Stillness;
 use crate::stream::is_url;
 use crate::target::{self, Opening};
@@ -374,7 +375,7 @@ fn summarize(
     arguments.summary().write(document, &mut beside)
 }
 
-fn recovered(arguments: &Arguments, world: &mut Env<'_>) -> Result<recover::Recovered, Failure> {
+fn recovered(arguments: &Arguments, world: &mut Env<'_>) -> Result<ServerCopy, Failure> {
     // Refuses what a server is running on, and what is no cluster.
     target::open_cluster(&arguments.target, Opening::new(world, None))?;
     if !arguments.target.is_dir() {

@@ -10,7 +10,7 @@ use pgclinic_servers::{ConnectOptions, Message, Server, Session, SqlError, StopM
 use crate::drill::master::Master;
 use crate::drill::readings::{DatabaseReadings, Reading, Way};
 
-/// A statement on a damaged page may run for ever.
+/// A statement on a damaged page of a drill may run for ever.
 const STATEMENT: Duration = Duration::from_secs(20);
 /// A server that recovers from a crash takes connections again within this.
 const RECOVERY: Duration = Duration::from_secs(20);
@@ -41,15 +41,27 @@ pub(crate) fn hear(
             return heard;
         }
     };
+    read_everything(&server, readings, STATEMENT, &mut heard);
+    let _hurt_servers_may_fail_to_stop = server.stop(StopMode::Immediate);
+    heard
+}
+
+/// Asks a server to read everything, no statement for longer than `patience`.
+pub(crate) fn read_everything(
+    server: &Server,
+    readings: &[DatabaseReadings],
+    patience: Duration,
+    heard: &mut Heard,
+) {
     heard.answer.started = true;
     let mut crashes = 0;
     for database in readings {
         let mut rest = database.readings.as_slice();
         while let (false, Some(mut session)) = (
             rest.is_empty(),
-            connect(&server, &database.database, &mut heard, crashes),
+            connect(server, (&database.database, patience), heard, crashes),
         ) {
-            rest = read(&mut session, &database.database, rest, &mut heard);
+            rest = read(&mut session, &database.database, rest, heard);
             if rest.is_empty() {
                 break;
             }
@@ -57,18 +69,21 @@ pub(crate) fn hear(
             heard.answer.crashed = true;
         }
     }
-    let _hurt_servers_may_fail_to_stop = server.stop(StopMode::Immediate);
-    heard
 }
 
-fn connect(server: &Server, database: &str, heard: &mut Heard, crashes: usize) -> Option<Session> {
+fn connect(
+    server: &Server,
+    (database, patience): (&str, Duration),
+    heard: &mut Heard,
+    crashes: usize,
+) -> Option<Session> {
     if crashes > CRASHES_MAX {
         heard.say("the server crashed again and again; the rest was not read".into());
         return None;
     }
     let options = ConnectOptions {
-        wall_limit: STATEMENT,
-        statement_timeout: Some(STATEMENT),
+        wall_limit: patience,
+        statement_timeout: Some(patience),
         ..ConnectOptions::default()
     };
     let start = Instant::now();
@@ -175,7 +190,8 @@ impl Heard {
     }
 }
 
-fn words(error: &SqlError) -> String {
+/// The server's message, or why there is none.
+pub(crate) fn words(error: &SqlError) -> String {
     match error {
         SqlError::Server(message) => first_lines(message),
         other => other.to_string(),
@@ -193,7 +209,7 @@ fn first_lines(message: &Message) -> String {
 }
 
 /// The lines of a server log that tell why it did not start.
-fn fatal_lines(log: &str) -> Vec<String> {
+pub(crate) fn fatal_lines(log: &str) -> Vec<String> {
     let severities = ["FATAL:", "PANIC:", "ERROR:"];
     let line = |line: &str| {
         severities

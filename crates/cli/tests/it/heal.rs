@@ -87,7 +87,7 @@ impl Ward {
     }
 
     /// Hurts a row of the table, and makes the checksum true again.
-    fn injure(&self, injury: &str, item: &str) {
+    pub(crate) fn injure(&self, injury: &str, item: &str) {
         let control = self.copy.pgdata.join("global/pg_control");
         let bytes = fs::read(control).expect("a control file");
         let identifier = u64::from_le_bytes(bytes[..8].try_into().expect("8 bytes")).to_string();

@@ -358,3 +358,16 @@ fn the_counters_of_a_server_are_those_of_the_guide() {
     seen.push(failures(&server));
     assert_eq!(seen, counters_of_the_guide());
 }
+
+/// Whoever has a journal need not know which command wrote it.
+#[test]
+fn a_journal_of_checksums_is_undone_by_heal_too() {
+    let copy = copy();
+    let before = common::files(&copy.pgdata);
+    let enabled = document(&heal(&copy.pgdata, &["--enable", "--no-sync"]).exits(0).out);
+    let journal = enabled.journal.expect("a journal");
+    let journal = Path::new(&journal).parent().expect("a directory");
+    let undone = pgclinic(&["heal", "--undo", text(journal), "--format", "json"]).exits(0);
+    assert_eq!(document(&undone.out).outcome, ChecksumsOutcome::Done);
+    assert!(common::files(&copy.pgdata) == before, "the first bytes");
+}

@@ -7,7 +7,7 @@ use std::path::Path;
 use crate::common;
 use crate::heal::{Ward, document, refused};
 
-use common::{SmallDisk, files, pgclinic, text};
+use common::{ReadOnlyMount, SmallDisk, files, pgclinic, text};
 use pgclinic_model::document::HealDocument;
 use pgclinic_servers::{Scratch, StopMode};
 use pgclinic_testkit::{execute, run_as, value};
@@ -127,6 +127,61 @@ fn a_journal_that_cannot_be_written_leaves_the_cluster_as_it_was() {
         refused(with_journal(&disk.path.join("journal")), "cannot ");
     }
     assert_eq!(files(&ward.copy.pgdata), before);
+}
+
+/// The cluster can be read and planned for; that it cannot be written to shows before a journal is
+/// made.
+#[test]
+fn a_read_only_mount_is_planned_for_and_not_written_to() {
+    let ward = Ward::of(15, &[]);
+    let Some(mount) = ReadOnlyMount::of(&ward.copy.pgdata) else {
+        return;
+    };
+    let before = files(&ward.copy.pgdata);
+    let at = ward.at("0:7");
+    let heal = |more: &[&str]| {
+        let line = ["heal", text(mount.path()), "--at", &at, "--kill"];
+        pgclinic(&[&line[..], more].concat())
+    };
+    let plan = document(&heal(&["--format", "json"]).exits(3));
+    let folder = tempfile::tempdir().expect("a directory");
+    let journal = folder.path().join("journal");
+    let accept = [
+        "--accept",
+        plan.cures[0].id.as_str(),
+        "--journal",
+        text(&journal),
+    ];
+    refused(
+        heal(&accept),
+        "is on a file system that is mounted read-only",
+    );
+    assert!(!journal.exists(), "no journal of what was not begun");
+    assert_eq!(files(&ward.copy.pgdata), before);
+}
+
+/// Whoever comes second is refused or finds the work done; the rows are killed once.
+#[test]
+fn two_healers_at_once_do_not_meet() {
+    let ward = Ward::of(15, &[]);
+    let plan = ward.plan("0:7", &["--kill"]);
+    let accept = ["--accept", plan.cures[0].id.as_str()];
+    let both: Vec<u8> = std::thread::scope(|scope| {
+        let heal = || ward.heal("0:7", &["--kill"], &accept).exit;
+        let healers = [scope.spawn(heal), scope.spawn(heal)];
+        let ends = healers.into_iter().map(|healer| healer.join());
+        ends.map(|end| end.expect("an exit code")).collect()
+    });
+    assert!(both.contains(&0), "{both:?}");
+    assert!(both.iter().all(|exit| [0, 2].contains(exit)), "{both:?}");
+    assert_ne!(
+        both,
+        [0, 0],
+        "the second one has no consent to the page as it is then"
+    );
+    let mut server = ward.start();
+    assert_eq!(value(&server, "SELECT count(*) FROM healed"), "49");
+    server.stop(StopMode::Fast).expect("a stop");
 }
 
 #[test]

@@ -15,8 +15,8 @@ pub(crate) use foreign_control::judge;
 pub(crate) use last_checkpoint::{control_from_wal, is_segment_name};
 
 pub use block_history::{
-    BlockAddress, CopyOfCluster, Evidence, ExactPage, NotProven, PageOrigin, RecoveredBlock,
-    RecoveredBlocks, WalDirectory, recover_blocks,
+    BlockAddress, CopyOfCluster, Evidence, ExactPage, ForkEnd, NotProven, PageOrigin,
+    RecoveredBlock, RecoveredBlocks, WalDirectory, recover_blocks,
 };
 pub use files::{Timelines, WalFile, WalFiles};
 pub use pages::SegmentPages;

@@ -3,7 +3,7 @@
 use pgclinic_format::{BlockNo, Fork};
 use serde::{Deserialize, Serialize};
 
-use super::{Finding, NotChecked, Place, PlanStep, Target, Tool, ValueAnatomy};
+use super::{Finding, HealStatement, NotChecked, Place, PlanStep, Target, Tool, ValueAnatomy};
 use crate::plan::{Change, Safety};
 
 /// The schema of [`HealDocument`].
@@ -253,6 +253,57 @@ pub struct SavedRows {
     pub as_hex: u64,
 }
 
+/// A real server, started on a copy of what was healed, that read everything.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct HealProof {
+    /// Its version, as in 15.18.
+    pub server: String,
+    /// It started and took connections.
+    pub started: bool,
+    /// Databases in which it read.
+    pub databases: u64,
+    /// Relations that it was asked to read, indexes by scans in their order.
+    pub relations: u64,
+    /// Tables whose rows amcheck verified.
+    pub tables_verified: u64,
+    /// B-tree indexes that amcheck compared with their tables, entry by entry.
+    pub indexes_verified: u64,
+    /// Why amcheck was not asked, where it was not.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub not_verified: Vec<String>,
+    /// Row counts of the tables that were healed.
+    pub counts: Vec<RowCount>,
+    /// Its errors, and what amcheck reports.
+    pub messages: Vec<String>,
+}
+
+impl HealProof {
+    /// Nothing speaks against what was healed.
+    pub fn holds(&self) -> bool {
+        self.started && self.messages.is_empty() && self.counts.iter().all(RowCount::agrees)
+    }
+}
+
+/// Rows of a table, counted twice.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct RowCount {
+    /// Database.
+    pub database: String,
+    /// Name with schema.
+    pub relation: String,
+    /// As the server counts them; null where it could not.
+    pub server: Option<u64>,
+    /// As the files hold them; null where that cannot be decided from them.
+    pub files: Option<u64>,
+}
+
+impl RowCount {
+    /// Both are known and the same, or the files alone do not decide.
+    pub fn agrees(&self) -> bool {
+        self.server.is_some() && self.files.is_none_or(|files| Some(files) == self.server)
+    }
+}
+
 /// The whole document.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct HealDocument {
@@ -292,6 +343,12 @@ pub struct HealDocument {
     /// What was carried out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub applied: Option<AppliedHeal>,
+    /// The plan for a running server.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub statements: Vec<HealStatement>,
+    /// What a real server made of a copy afterwards.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub proof: Option<HealProof>,
     /// Seconds it took.
     pub elapsed_s: f64,
 }

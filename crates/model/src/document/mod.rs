@@ -9,6 +9,7 @@ mod diff;
 mod drill;
 mod experiment;
 mod heal;
+mod heal_statement;
 mod inspect;
 mod loss;
 mod measure;
@@ -43,8 +44,10 @@ pub use experiment::{
 };
 pub use heal::{
     AppliedHeal, Cure, CureOutcome, CureRequest, DanglingEntries, FieldChange, HEAL_SCHEMA,
-    HealBasis, HealDocument, HealEvidence, HealOutcome, HealRow, NotHealed, PageChange, SavedRows,
+    HealBasis, HealDocument, HealEvidence, HealOutcome, HealProof, HealRow, NotHealed, PageChange,
+    RowCount, SavedRows,
 };
+pub use heal_statement::{HealStatement, StatementAnswer};
 pub use inspect::{Field, HexRange, InspectDocument, ItemAnatomy, PageAnatomy, ValueAnatomy};
 pub use loss::{LossCell, LossDocument};
 pub use measure::{

@@ -2,7 +2,8 @@
 //! next.
 
 use pgclinic_model::document::{
-    Cure, DanglingEntries, FieldChange, HealDocument, HealOutcome, HealRow, NotHealed,
+    Cure, DanglingEntries, FieldChange, HealDocument, HealOutcome, HealProof, HealRow,
+    HealStatement, NotHealed,
 };
 use pgclinic_model::plan::Safety;
 
@@ -17,6 +18,8 @@ use crate::words::{count_of, plural};
 
 /// Fields of a cure that a terminal shows.
 const FIELDS_SHOWN: usize = 40;
+/// The kind of a target that is a running server.
+const SERVER: &str = "server";
 /// Rows of a cure that a terminal shows.
 const ROWS_SHOWN: usize = 10;
 
@@ -34,9 +37,11 @@ pub(super) fn view(document: &HealDocument) -> View {
         .zip(&document.cures)
         .map(|(place, own)| cure(place, own));
     blocks.extend(cures);
+    blocks.extend(statements(&document.statements));
     blocks.extend(not_healed(&document.not_healed));
     blocks.extend(not_done("Not checked", &document.not_checked));
     blocks.extend(applied(document));
+    blocks.extend(document.proof.iter().map(proof));
     let others = document.other_findings.iter().map(finding::alone);
     let title = section("Other findings on the same pages, which this heal is not about");
     blocks.extend(title.unless_empty(others.collect()));
@@ -124,6 +129,9 @@ fn extent(document: &HealDocument) -> String {
         .collect();
     if document.outcome == HealOutcome::NothingToHeal {
         return "the structure check finds no damaged page".into();
+    }
+    if document.target.kind == SERVER {
+        return plural(count_of(document.statements.len()), "statement");
     }
     let cures = plural(count_of(document.cures.len()), "cure");
     let written = match (&document.applied, document.outcome) {
@@ -239,6 +247,78 @@ fn dangling(dangling: &[DanglingEntries]) -> Vec<Block> {
         ])
     });
     Table::new(columns, rows).unless_empty()
+}
+
+/// SQL for a running server, each statement with what it locks.
+fn statements(all: &[HealStatement]) -> Vec<Block> {
+    let title = card(Tone::Plain, "Statements for the running server");
+    title.unless_empty(all.iter().map(statement).collect())
+}
+
+fn statement(own: &HealStatement) -> Block {
+    let title = Words::default()
+        .plain(format!("{}. ", own.number))
+        .and(Look::Safety(own.safety), "")
+        .plain("  id ")
+        .code(&own.id);
+    let mut blocks = vec![
+        Block::Command(format!("{};", own.sql)),
+        Block::Text(
+            ParagraphStyle::Quiet,
+            words(format!("locks: {}", own.locks)),
+        ),
+        text(own.why.clone()),
+    ];
+    if let Some(answer) = &own.answer {
+        let done = if answer.done {
+            "it was run"
+        } else {
+            "it was run and failed"
+        };
+        blocks.push(Block::Text(ParagraphStyle::Loud, words(done)));
+        blocks.extend(list(answer.messages.iter().map(words)));
+    }
+    section(title)
+        .about(format!("in database {}", own.database))
+        .of(blocks)
+}
+
+/// What a real server read, and its messages.
+fn proof(proof: &HealProof) -> Block {
+    let mut blocks = vec![text(proof_words(proof))];
+    blocks.extend(list(proof.not_verified.iter().map(words)));
+    let columns = columns("Database | Table | Rows by the server > | Rows by the files >");
+    let count = |rows: Option<u64>| rows.map_or_else(|| words("unknown"), number);
+    let rows = proof.counts.iter().map(|own| {
+        Row::of(vec![
+            words(&own.database),
+            words(&own.relation),
+            count(own.server),
+            count(own.files),
+        ])
+    });
+    blocks.extend(Table::new(columns, rows).unless_empty());
+    blocks.extend(warnings(&proof.messages));
+    section("Proof")
+        .about(format!("PostgreSQL {}", proof.server))
+        .of(blocks)
+}
+
+fn proof_words(proof: &HealProof) -> String {
+    if !proof.started {
+        return "the server does not start on a copy".into();
+    }
+    let with = match proof.messages.len() {
+        0 => "without an error".to_owned(),
+        many => format!("with {}", plural(count_of(many), "message")),
+    };
+    format!(
+        "a server started on a copy and read {} in {} {with}; amcheck verified {} and {}",
+        plural(proof.relations, "relation"),
+        plural(proof.databases, "database"),
+        plural(proof.tables_verified, "table"),
+        plural(proof.indexes_verified, "B-tree"),
+    )
 }
 
 fn applied(document: &HealDocument) -> Vec<Block> {

@@ -114,6 +114,7 @@ fn overlay(patch: &Patch) -> Vec<OverlayPatch> {
         },
         Change::Cut { path, len, .. } => OverlayPatch::Cut { path, len },
         Change::Remove { path, .. } => OverlayPatch::Remove { path },
+        Change::Extend { .. } => unreachable!("no injury makes a file longer"),
     };
     patch.changes.iter().map(one).collect()
 }
@@ -134,6 +135,7 @@ fn hurt_blocks(patch: &Patch) -> BTreeMap<String, BTreeSet<u32>> {
                 hurt.extend(u32::try_from(len / PAGE_BYTES).unwrap_or(0)..10_000)
             }
             Change::Remove { .. } => hurt.extend(0..10_000),
+            Change::Extend { .. } => unreachable!("no injury makes a file longer"),
         }
     }
     blocks

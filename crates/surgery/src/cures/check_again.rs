@@ -1,12 +1,14 @@
 //! After writing: the check of level structure on every page that was healed.
 
 use std::collections::BTreeSet;
+use std::ops::Range;
 
 use pgclinic_check::{check_page, fork_cx};
 use pgclinic_cluster::{Cluster, ForkFiles, read_block};
 use pgclinic_format::{BlockNo, Fork};
 use pgclinic_model::Severity;
-use pgclinic_model::document::{Cure, CureOutcome, FieldChange, Finding, Level};
+use pgclinic_model::document::{Cure, CureOutcome, FieldChange, Finding, Level, PageChange};
+use pgclinic_model::plan::Change;
 
 use super::databases::Databases;
 
@@ -79,14 +81,32 @@ fn findings_of(
         let fork = fork_cx(&view, files, Level::Structure);
         let is_known = fork.method.is_some() && (page.fork != Fork::Main || fork.columns.is_some());
         is_known.then_some(())?;
-        let bytes = read_block(cluster.source().as_ref(), files, cluster.build, page.block)?;
-        found.extend(check_page(&bytes, page.block, &fork, identifier));
+        for block in blocks_of(page, cluster.build.block_size) {
+            let bytes = read_block(cluster.source().as_ref(), files, cluster.build, block)?;
+            found.extend(check_page(&bytes, block, &fork, identifier));
+        }
     }
     Some(found)
 }
 
+/// One page, or all with which a file was made longer.
+fn blocks_of(page: &PageChange, block_size: u32) -> Range<BlockNo> {
+    let pages = match &page.change {
+        Change::Extend { after, .. } => after.len() as u64 / u64::from(block_size).max(1),
+        Change::Bytes { .. } | Change::Cut { .. } | Change::Remove { .. } => 1,
+    };
+    let pages = BlockNo::try_from(pages).unwrap_or(BlockNo::MAX);
+    page.block..page.block.saturating_add(pages)
+}
+
 fn is_own(cure: &Cure, finding: &Finding) -> bool {
-    let is_here = |block: Option<BlockNo>| cure.pages.iter().any(|page| Some(page.block) == block);
+    let is_here = |block: Option<BlockNo>| {
+        let mut pages = cure.pages.iter();
+        pages.any(|page| {
+            let is_longer = matches!(page.change, Change::Extend { .. });
+            Some(page.block) == block || (is_longer && block >= Some(page.block))
+        })
+    };
     match finding.place.item {
         None => is_here(finding.place.block),
         Some(item) => {

@@ -13,13 +13,14 @@ use pgclinic_model::plan::Safety;
 use super::draft::Draft;
 use super::freeze::offset_of;
 use super::heap_place::HeapPlace;
-use super::{Cure, CureUnit};
+use super::{Cure, CureUnit, CuredFiles};
 use crate::error::Result;
 
 pub(super) const CLEAR_HINT_BITS: Cure = Cure {
     name: "clear-hint-bits",
     summary: "let the server ask pg_xact again what became of a row",
     unit: CureUnit::Item,
+    files: CuredFiles::Tables,
     draft: clear_hint_bits,
 };
 

@@ -24,7 +24,7 @@ use super::dangling::Gone;
 use super::draft::Draft;
 use super::heap_place::HeapPlace;
 use super::kill::put_pointer;
-use super::{Cure, CureUnit};
+use super::{Cure, CureUnit, CuredFiles};
 use crate::byte_edits::put_bytes;
 use crate::error::Result;
 
@@ -32,6 +32,7 @@ pub(super) const CUT_TOAST_VALUE: Cure = Cure {
     name: "cut-toast-value",
     summary: "replace a TOASTed value that cannot be read by null, or ''",
     unit: CureUnit::Column,
+    files: CuredFiles::Tables,
     draft: cut_toast_value,
 };
 

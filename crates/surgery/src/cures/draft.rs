@@ -35,6 +35,8 @@ pub(super) struct Draft {
     pub(super) warnings: Vec<String>,
     /// Nothing of the page stays, whatever was wrong with it.
     pub(super) replaces_page: bool,
+    /// The stored checksum is that of the page afterwards, so that it hides nothing.
+    pub(super) is_confirmed_by_checksum: bool,
     /// The page afterwards; its checksum is made true later.
     pub(super) page: Vec<u8>,
     /// The map.
@@ -58,6 +60,7 @@ impl Draft {
             evidence: Vec::new(),
             warnings: Vec::new(),
             replaces_page: false,
+            is_confirmed_by_checksum: false,
             page,
             map: MapBits::Kept,
             rows: Vec::new(),

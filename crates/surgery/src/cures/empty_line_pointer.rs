@@ -11,13 +11,14 @@ use super::dangling::Gone;
 use super::draft::Draft;
 use super::heap_place::HeapPlace;
 use super::kill::{fate, put_pointer};
-use super::{Cure, CureUnit};
+use super::{Cure, CureUnit, CuredFiles};
 use crate::error::Result;
 
 pub(super) const EMPTY_LINE_POINTER: Cure = Cure {
     name: "empty-line-pointer",
     summary: "set a line pointer LP_UNUSED, with the row it may have",
     unit: CureUnit::Item,
+    files: CuredFiles::Tables,
     draft: empty_line_pointer,
 };
 

@@ -12,7 +12,7 @@ use pgclinic_model::plan::Safety;
 
 use super::draft::Draft;
 use super::heap_place::HeapPlace;
-use super::{Cure, CureUnit};
+use super::{Cure, CureUnit, CuredFiles};
 use crate::byte_edits::put_block;
 use crate::error::Result;
 
@@ -20,6 +20,7 @@ pub(super) const FREEZE: Cure = Cure {
     name: "freeze",
     summary: "make a row visible to everybody: frozen, as heap_force_freeze",
     unit: CureUnit::Item,
+    files: CuredFiles::Tables,
     draft: freeze,
 };
 

@@ -1,11 +1,14 @@
 //! A page of a table that somebody names by file and block, with all that is known of it.
 
-use pgclinic_cluster::{Cluster, DatabaseContext, ForkFiles, RelationFileName, fork_place};
+use pgclinic_cluster::{
+    Cluster, DatabaseContext, DatabaseDirectory, ForkFiles, RelationFileName, fork_place,
+};
 use pgclinic_cluster::{RelKind, Relation};
 use pgclinic_format::index_page::AccessMethod;
 use pgclinic_format::{BlockNo, Fork, HeapTuple, LinePointer, LpFlags, Oid, Page};
 use pgclinic_model::document::{CureRequest, Place};
 
+use super::CuredFiles;
 use super::chain::Chain;
 use super::databases::Databases;
 use super::restore_page::ProvenPage;
@@ -16,7 +19,7 @@ use crate::error::{Error, Result};
 pub(super) struct NamedFiles {
     /// OID of the database.
     pub(super) database: Oid,
-    /// The main fork.
+    /// The fork.
     pub(super) files: ForkFiles,
 }
 
@@ -37,6 +40,7 @@ pub(super) struct HeapPlace<'a> {
 /// The files of a request. Blocks count through the whole fork, whichever of its files is named.
 pub(super) fn named_files(
     request: &CureRequest,
+    wanted: CuredFiles,
     databases: &mut Databases<'_>,
     cluster: &Cluster,
 ) -> Result<NamedFiles> {
@@ -57,16 +61,26 @@ pub(super) fn named_files(
             "{directory:?} is not a directory of a database in this cluster: {NAMING}"
         ))
     })?;
-    if name.fork != Fork::Main {
-        let why = "it is not the main fork of a relation. VACUUM makes maps again that are removed, and init forks hold no rows";
+    if let Some(why) = wrong_fork(wanted, name.fork) {
         return Err(refuse(why.into()));
     }
     databases.open(home.database)?;
     let forks = databases.get(home.database).forks;
     let mut own = forks.iter().filter(|files| {
-        files.home == *home && files.filenode == name.filenode && files.fork == Fork::Main
+        files.home == *home && files.filenode == name.filenode && files.fork == name.fork
     });
     let files = own.find(|files| files.temporary.is_none());
+    if wanted == CuredFiles::Ends {
+        let files = match files {
+            Some(files) => files.clone(),
+            None => missing_fork(home, name.filenode),
+        };
+        check_end(request, &files, cluster)?;
+        return Ok(NamedFiles {
+            database: home.database,
+            files,
+        });
+    }
     let files = files.filter(|files| !files.segments.is_empty());
     let files = files
         .ok_or_else(|| refuse("the file is not there".into()))?
@@ -76,6 +90,44 @@ pub(super) fn named_files(
         database: home.database,
         files,
     })
+}
+
+/// A main fork of which no file is there.
+pub(super) fn missing_fork(home: &DatabaseDirectory, filenode: Oid) -> ForkFiles {
+    ForkFiles {
+        home: home.clone(),
+        filenode,
+        fork: Fork::Main,
+        temporary: None,
+        segments: Vec::new(),
+    }
+}
+
+/// The block is the first one past the end, and the file ends with a whole block.
+fn check_end(request: &CureRequest, files: &ForkFiles, cluster: &Cluster) -> Result<()> {
+    let build = cluster.build;
+    let blocks = files.blocks(build.block_size, build.segment_bytes);
+    let in_files: u64 = files.segments.iter().map(|segment| segment.len).sum();
+    let is_whole = in_files == blocks * u64::from(build.block_size);
+    if is_whole && u64::from(request.block) == blocks {
+        return Ok(());
+    }
+    Err(Error::Cure {
+        place: format!("{}, block {}", request.path, request.block),
+        why: format!("the relation has {blocks} blocks without a gap, and {in_files} bytes"),
+    })
+}
+
+/// Why a cure is not done in files of this fork.
+fn wrong_fork(wanted: CuredFiles, fork: Fork) -> Option<&'static str> {
+    match (wanted, fork) {
+        (CuredFiles::Tables | CuredFiles::Ends | CuredFiles::Sequences, Fork::Main)
+        | (CuredFiles::Maps, Fork::Vm | Fork::Fsm) => None,
+        (CuredFiles::Tables | CuredFiles::Ends | CuredFiles::Sequences, _) => Some(
+            "it is not the main fork of a relation. VACUUM makes maps again that are removed, and init forks hold no rows",
+        ),
+        (CuredFiles::Maps, _) => Some("it is not a visibility map or free space map"),
+    }
 }
 
 const NAMING: &str =
@@ -138,8 +190,25 @@ impl<'a> HeapPlace<'a> {
         })
     }
 
+    /// The page is of the kind that the cure is for.
+    pub(super) fn check_kind(&self, wanted: CuredFiles) -> Result<()> {
+        match wanted {
+            CuredFiles::Tables | CuredFiles::Ends => self.check_is_heap(),
+            CuredFiles::Maps => Ok(()),
+            CuredFiles::Sequences => self.check_is_sequence(),
+        }
+    }
+
+    fn check_is_sequence(&self) -> Result<()> {
+        let kind = self.relation.map(|relation| relation.kind);
+        if kind == Some(RelKind::Sequence) && self.block == 0 {
+            return Ok(());
+        }
+        self.refuse("it is not the page of a sequence")
+    }
+
     /// Only pages of tables are healed so; for anything else there is a better way.
-    pub(super) fn check_is_heap(&self) -> Result<()> {
+    fn check_is_heap(&self) -> Result<()> {
         let Some(relation) = self.relation else {
             return self.refuse("no relation of the catalogs has this file, so that nobody knows what its bytes mean");
         };

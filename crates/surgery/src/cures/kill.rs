@@ -11,7 +11,7 @@ use super::chain::Chain;
 use super::dangling::Gone;
 use super::draft::Draft;
 use super::heap_place::HeapPlace;
-use super::{Cure, CureUnit};
+use super::{Cure, CureUnit, CuredFiles};
 use crate::byte_edits::put_block;
 use crate::error::Result;
 use crate::injury_target::InjuryTarget;
@@ -20,6 +20,7 @@ pub(super) const KILL: Cure = Cure {
     name: "kill",
     summary: "give up a row: LP_DEAD, as heap_force_kill",
     unit: CureUnit::Item,
+    files: CuredFiles::Tables,
     draft: kill,
 };
 

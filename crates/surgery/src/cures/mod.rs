@@ -13,8 +13,11 @@
 
 mod chain;
 mod check_again;
+mod clear_all_visible;
 mod clear_hint_bits;
+mod clear_map_page;
 mod control;
+mod correct_page;
 mod cut_toast_value;
 mod dangling;
 mod databases;
@@ -26,14 +29,21 @@ mod heap_place;
 mod kill;
 mod plan;
 mod preview;
+mod rebuild_sequence;
+mod restore_end;
 mod restore_page;
 mod saved_rows;
 mod working_pages;
 mod zero_page;
 
 pub use check_again::check_again;
+pub use clear_all_visible::CLEAR_ALL_VISIBLE;
+pub use clear_map_page::CLEAR_MAP_PAGE;
 pub use control::control_file_hash;
+pub use correct_page::{CORRECT_PAGE, PageCorrection, page_correction, page_corrections};
 pub use plan::{HealPlan, plan_heal};
+pub use rebuild_sequence::REBUILD_SEQUENCE;
+pub use restore_end::RESTORE_END;
 pub use restore_page::{ProvenPage, ProvenPages, RESTORE_PAGE, is_same_page};
 pub use saved_rows::rows_to_save;
 
@@ -53,6 +63,19 @@ pub enum CureUnit {
     Column,
 }
 
+/// The files in which a cure is done.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum CuredFiles {
+    /// The rows of a table.
+    Tables,
+    /// Visibility maps and free space maps.
+    Maps,
+    /// The pages of sequences.
+    Sequences,
+    /// What stood past the end of a table's file, or in one that is missing.
+    Ends,
+}
+
 /// A cure that a person asks for.
 pub struct Cure {
     /// Kebab-case; names what is done, and the option that asks for it.
@@ -61,13 +84,20 @@ pub struct Cure {
     pub summary: &'static str,
     /// What it is done to.
     pub unit: CureUnit,
+    /// In which files.
+    files: CuredFiles,
     /// The page afterwards, or why it cannot be done here.
     draft: fn(&HeapPlace<'_>) -> Result<Draft>,
 }
 
 /// Every cure, in the order of `--help`.
-pub static CURES: [&Cure; 7] = [
+pub static CURES: [&Cure; 12] = [
     &restore_page::CURE,
+    &restore_end::CURE,
+    &correct_page::CURE,
+    &clear_all_visible::CURE,
+    &clear_map_page::CURE,
+    &rebuild_sequence::CURE,
     &freeze::FREEZE,
     &kill::KILL,
     &clear_hint_bits::CLEAR_HINT_BITS,

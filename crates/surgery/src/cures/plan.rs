@@ -19,9 +19,10 @@ use super::dangling::{Gone, IndexesOfTable};
 use super::databases::Databases;
 use super::draft::{Draft, MapBits};
 use super::heap_place::{HeapPlace, named_files};
+use super::restore_end::{RESTORE_END, restore_end};
 use super::restore_page::ProvenPages;
 use super::working_pages::WorkingPages;
-use super::{cure_named, fields, preview};
+use super::{CuredFiles, cure_named, fields, preview};
 use crate::error::{Error, Result};
 
 const FLAGS_AT: usize = 10;
@@ -62,10 +63,12 @@ pub fn plan_heal(
     let mut databases = Databases::new(cluster);
     let mut named = Vec::new();
     for request in requests {
-        named.push(named_files(request, &mut databases, cluster)?);
+        let files = known_cure(request)?.files;
+        named.push(named_files(request, files, &mut databases, cluster)?);
     }
     let mut pages = WorkingPages::default();
     let (mut cures, mut gone) = (Vec::new(), Vec::new());
+    let mut extensions = Vec::new();
     for (request, named) in requests.iter().zip(&named) {
         let database = databases.get(named.database);
         let job = Job {
@@ -75,19 +78,35 @@ pub fn plan_heal(
             identifier: &basis.system_identifier,
             proven,
         };
+        if request.cure == RESTORE_END {
+            let (cure, changes) = restore_end(&job, request)?;
+            extensions.extend(changes);
+            cures.push(cure);
+            gone.push(None);
+            continue;
+        }
         let (cure, taken) = job.cure(request, &mut pages)?;
         cures.push(cure);
         gone.push(taken);
     }
     count_entries(&databases, &mut cures, &gone);
+    let mut patch = pages.patch();
+    patch.changes.extend(extensions);
     Ok(HealPlan {
         basis,
         request: requests.to_vec(),
         obstacles: obstacles(cluster),
         warnings: preview::warnings(),
         follow_up: preview::follow_up(&cures),
-        patch: pages.patch(),
+        patch,
         cures,
+    })
+}
+
+fn known_cure(request: &CureRequest) -> Result<&'static super::Cure> {
+    cure_named(&request.cure).ok_or_else(|| Error::Unknown {
+        what: "cure",
+        name: request.cure.clone(),
     })
 }
 
@@ -126,12 +145,12 @@ struct Taken {
 }
 
 /// What one request is planned with.
-struct Job<'a> {
-    cluster: &'a Cluster,
-    database: &'a DatabaseContext<'a>,
-    files: &'a ForkFiles,
+pub(super) struct Job<'a> {
+    pub(super) cluster: &'a Cluster,
+    pub(super) database: &'a DatabaseContext<'a>,
+    pub(super) files: &'a ForkFiles,
     identifier: &'a str,
-    proven: &'a ProvenPages,
+    pub(super) proven: &'a ProvenPages,
 }
 
 impl Job<'_> {
@@ -140,10 +159,7 @@ impl Job<'_> {
         request: &CureRequest,
         pages: &mut WorkingPages,
     ) -> Result<(Cure, Option<Taken>)> {
-        let own = cure_named(&request.cure).ok_or_else(|| Error::Unknown {
-            what: "cure",
-            name: request.cure.clone(),
-        })?;
+        let own = known_cure(request)?;
         let cluster = self.cluster;
         let page = pages.page(cluster, self.files, request.block)?.clone();
         let relation = self
@@ -161,12 +177,16 @@ impl Job<'_> {
             column: request.column.as_deref(),
             proven: self.proven.get(&(self.files.path(0), request.block)),
         };
-        place.check_is_heap()?;
+        place.check_kind(own.files)?;
         let mut draft = (own.draft)(&place)?;
         self.doubt_checksum(&page.before, request.block, &mut draft);
         let (changes, map_field) = self.put(&mut draft, request.block, pages)?;
-        let before = fields::anatomy_of(&page.now, request.block, relation, self.database);
-        let after = fields::anatomy_of(&draft.page, request.block, relation, self.database);
+        let anatomy = |bytes: &[u8]| {
+            let is_table = own.files == CuredFiles::Tables;
+            let taken_apart = || fields::anatomy_of(bytes, request.block, relation, self.database);
+            is_table.then(taken_apart).flatten()
+        };
+        let (before, after) = (anatomy(&page.now), anatomy(&draft.page));
         let mut fields = match (&before, &after) {
             (Some(before), Some(after)) => fields::changes(before, after),
             _ => Vec::new(),
@@ -205,7 +225,8 @@ impl Job<'_> {
         let Some(page) = Page::parse(before) else {
             return;
         };
-        if page.is_new() || draft.replaces_page || self.cluster.checksums() != Some(true) {
+        let is_settled = draft.replaces_page || draft.is_confirmed_by_checksum;
+        if page.is_new() || is_settled || self.cluster.checksums() != Some(true) {
             return;
         }
         let computed = pgclinic_format::checksum::page_checksum(before, block);
@@ -303,7 +324,7 @@ impl Job<'_> {
 
     /// Cluster, cure, place and the bytes on disk, so that an id that somebody typed means what was
     /// shown, and nothing else.
-    fn id(&self, request: &CureRequest, on_disk: &[u8]) -> String {
+    pub(super) fn id(&self, request: &CureRequest, on_disk: &[u8]) -> String {
         let mut hasher = blake3::Hasher::new();
         let item = request
             .item

@@ -5,6 +5,7 @@ use pgclinic_model::document::{Cure, HealRow, PageAnatomy, PlanRelation, PlanSte
 use pgclinic_model::plan::Safety;
 
 use super::draft::ConcernedRow;
+use super::restore_end::RESTORE_END;
 use super::restore_page::RESTORE_PAGE;
 
 /// A row with its values as they are now.
@@ -101,7 +102,7 @@ fn reindex(cure: &Cure) -> Vec<String> {
 }
 
 fn vacuum(cure: &Cure) -> Vec<String> {
-    if cure.name == RESTORE_PAGE {
+    if [RESTORE_PAGE, RESTORE_END].contains(&cure.name.as_str()) {
         return Vec::new();
     }
     let (Some(schema), Some(relation)) = (&cure.place.schema, &cure.place.relation) else {

@@ -9,7 +9,7 @@ use pgclinic_model::plan::Safety;
 
 use super::draft::Draft;
 use super::heap_place::HeapPlace;
-use super::{Cure, CureUnit};
+use super::{Cure, CureUnit, CuredFiles};
 use crate::error::Result;
 
 /// Name of the cure.
@@ -19,6 +19,7 @@ pub(super) const CURE: Cure = Cure {
     name: RESTORE_PAGE,
     summary: "give a page back from WAL, a backup or another copy",
     unit: CureUnit::Page,
+    files: CuredFiles::Tables,
     draft: restore_page,
 };
 

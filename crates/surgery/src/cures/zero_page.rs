@@ -8,13 +8,14 @@ use super::dangling::Gone;
 use super::draft::Draft;
 use super::heap_place::HeapPlace;
 use super::kill::fate;
-use super::{Cure, CureUnit};
+use super::{Cure, CureUnit, CuredFiles};
 use crate::error::Result;
 
 pub(super) const ZERO_PAGE: Cure = Cure {
     name: "zero-page",
     summary: "give up a page: zeros, as zero_damaged_pages",
     unit: CureUnit::Page,
+    files: CuredFiles::Tables,
     draft: zero_page,
 };
 

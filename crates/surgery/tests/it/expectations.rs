@@ -31,6 +31,7 @@ fn overlay(pgdata: &Path, patch: &Patch) -> Arc<dyn Source> {
             len: *len,
         },
         Change::Remove { path, .. } => OverlayPatch::Remove { path: path.clone() },
+        Change::Extend { .. } => unreachable!("no injury makes a file longer"),
     };
     let patches = patch.changes.iter().map(change).collect();
     Arc::new(Overlay::new(directory(pgdata), patches).expect("plain paths"))

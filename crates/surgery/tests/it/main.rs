@@ -9,6 +9,7 @@
 )]
 mod catalogs;
 mod checksums;
+mod corrected_pages;
 mod expectations;
 mod hash_indexes;
 mod injuries;

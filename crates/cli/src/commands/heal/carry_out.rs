@@ -9,6 +9,7 @@ use pgclinic_model::shell_word;
 use pgclinic_surgery::cures::{HealPlan, ProvenPages, check_again, plan_heal, rows_to_save};
 use pgclinic_surgery::{Applied, Consent, FileBeside, JournalFolder, Operation, apply, copy_to};
 
+use super::prove::prove;
 use super::{Arguments, document_of, opened, still};
 use crate::env::Env;
 use crate::exit::Failure;
@@ -75,6 +76,13 @@ impl Job<'_> {
         }
         let mut healed = checked(written, &home, world)?;
         add_left_out(&mut healed, shown, chosen);
+        if arguments.prove {
+            let proof = prove(&home, arguments.prove_in.as_deref(), &healed, world)?;
+            if !proof.holds() {
+                healed.outcome = HealOutcome::DamageRemains;
+            }
+            healed.proof = Some(proof);
+        }
         Ok(healed)
     }
 }

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
-use clap::Args;
+use clap::{Args, Command as ClapCommand, FromArgMatches};
 use pgclinic_check::{CheckOptions, check_cluster};
 use pgclinic_cluster::Cluster;
 use pgclinic_format::calendar::{DAYS_FROM_1970_TO_2000, civil};
@@ -135,6 +135,34 @@ fn page(text: &str) -> Result<PageOfFork, String> {
         (!path.is_empty()).then(|| PageOfFork::new(path, block))
     });
     parsed.ok_or_else(|| format!("{text:?} is no page; write base/5/16384:12"))
+}
+
+/// The journal of a run, and what is to be done with it.
+pub(super) struct ChecksumsAgain<'a> {
+    /// `--undo` or `--resume`.
+    pub(super) option: &'static str,
+    pub(super) journal: &'a Path,
+    pub(super) pgdata: Option<&'a Path>,
+    pub(super) load: &'a LoadArgs,
+    pub(super) output: &'a OutputArgs,
+}
+
+/// It was written by a change of data checksums.
+pub(super) fn is_journal(journal: &Path) -> bool {
+    ChecksumsJournalDirectory::new(journal).file().is_file()
+}
+
+/// Completes or undoes a run, as `heal checksums` with the same option does.
+pub(super) fn run_again(again: &ChecksumsAgain<'_>, world: &mut Env<'_>) -> Result<Exit, Failure> {
+    let command = Arguments::augment_args(ClapCommand::new("checksums"));
+    let words = [again.option.as_ref(), again.journal.as_os_str()];
+    let pgdata = again.pgdata.map(Path::as_os_str);
+    let words = ["checksums".as_ref()].into_iter().chain(words).chain(pgdata);
+    let matches = command.try_get_matches_from(words)?;
+    let mut arguments = Arguments::from_arg_matches(&matches)?;
+    arguments.load = again.load.clone();
+    arguments.output = again.output.clone();
+    run(&arguments, world)
 }
 
 pub(super) fn run(arguments: &Arguments, world: &mut Env<'_>) -> Result<Exit, Failure> {

@@ -5,7 +5,7 @@
 use std::path::Path;
 
 use clap::Args;
-use pgclinic_model::document::{Cure, CureRequest, HealDocument, PlanStep};
+use pgclinic_model::document::{Cure, CureRequest, HealDocument, HealStatement, PlanStep};
 use pgclinic_model::plan::Safety;
 use pgclinic_model::shell_word;
 
@@ -28,6 +28,15 @@ pub(super) struct Consents {
 }
 
 impl Consents {
+    /// Somebody consented to the statement.
+    pub(super) fn covers(&self, statement: &HealStatement) -> bool {
+        match statement.safety {
+            Safety::Exact => self.yes || self.accept.contains(&statement.id),
+            Safety::Lossy => self.accept.contains(&statement.id),
+            Safety::ShowOnly => false,
+        }
+    }
+
     /// The cures that somebody consented to, by their place in the plan.
     pub(super) fn chosen(&self, cures: &[Cure]) -> Result<Vec<usize>, Failure> {
         for id in &self.accept {

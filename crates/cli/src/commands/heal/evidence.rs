@@ -8,7 +8,7 @@ use std::sync::Arc;
 use clap::Args;
 use pgclinic_check::{CheckOptions, check_cluster};
 use pgclinic_cluster::wal::{
-    BlockAddress, CopyOfCluster, Evidence, PageOrigin, ReplaySpace, WalDirectory, recover_blocks,
+    BlockAddress, CopyOfCluster, Evidence, PageOrigin, RecoveredBlocks, ReplaySpace, WalDirectory, recover_blocks,
 };
 use pgclinic_cluster::{Cluster, ForkFiles, read_block};
 use pgclinic_format::Fork;
@@ -19,9 +19,12 @@ use pgclinic_model::{Finding, Level, Severity, shell_word};
 use pgclinic_source::DataDirectory;
 use pgclinic_spill::Part;
 use pgclinic_surgery::checksums::PageOfFork;
-use pgclinic_surgery::cures::{ProvenPage, ProvenPages, RESTORE_PAGE, is_same_page};
+use pgclinic_surgery::cures::{
+    CLEAR_ALL_VISIBLE, CLEAR_MAP_PAGE, CORRECT_PAGE, REBUILD_SEQUENCE, plan_heal, ProvenPage, ProvenPages, RESTORE_PAGE, is_same_page, page_corrections,
+};
 
 use super::Arguments;
+use super::ends::{TruncatedTable, is_of_end, planned_tables, truncated_tables};
 use crate::args::ChainArgs;
 use crate::env::Env;
 use crate::exit::Failure;
@@ -54,6 +57,12 @@ pub(super) struct EvidenceArgs {
 }
 
 impl EvidenceArgs {
+    /// Some was named.
+    pub(super) fn is_given(&self) -> bool {
+        let all = [&self.wal, &self.backup, &self.incremental, &self.standby];
+        all.iter().any(|paths| !paths.is_empty())
+    }
+
     /// With full paths, so that a plan in a file can be carried out from anywhere.
     pub(super) fn named(&self) -> Result<HealEvidence, Failure> {
         let all = |paths: &[PathBuf]| -> Result<Vec<String>, Failure> {
@@ -108,7 +117,13 @@ struct Wanted<'a> {
     files: &'a ForkFiles,
     block: u32,
     relation: String,
+    /// The only damage is that page and visibility map contradict each other.
+    is_visibility_alone: bool,
+    is_sequence: bool,
 }
+
+/// A page that neither WAL nor a copy proves, with the reasons.
+type Unproven<'a> = (&'a Wanted<'a>, Vec<String>);
 
 /// A search for damage and its cures.
 pub(super) struct Search<'a, 'w> {
@@ -138,37 +153,51 @@ impl Search<'_, '_> {
             if relation.damaged.is_empty() {
                 continue;
             }
-            match files.get(&relation.path).filter(|_| is_of_rows(relation)) {
-                Some(files) => wanted.extend(pages_of(relation, files)),
-                None => found.not_healed.push(other_way(relation)),
+            match files.get(&relation.path) {
+                Some(files) if is_of_rows(relation) => wanted.extend(pages_of(relation, files)),
+                Some(files) if is_map(relation) => {
+                    let pages = pages_of(relation, files);
+                    found
+                        .requests
+                        .extend(pages.map(|page| request(&page, CLEAR_MAP_PAGE)));
+                }
+                _ => found.not_healed.push(other_way(relation)),
             }
         }
-        let elsewhere = damage_elsewhere(&document, &wanted, &found.not_healed);
+        mark_visibility_alone(&document, &mut wanted);
+        let truncated = truncated_tables(&document, self.cluster, &files);
+        let elsewhere = damage_elsewhere(&document, (&wanted, &truncated), &found);
         found.not_healed.extend(elsewhere);
-        self.prove(&wanted, &mut found)?;
+        self.prove(&wanted, &truncated, &mut found)?;
         Ok(found)
     }
 
     /// The pages that a saved plan wants back, proven again.
     pub(super) fn proven_again(&self, requests: &[CureRequest]) -> Result<ProvenPages, Failure> {
         let files = forks_by_path(self.cluster)?;
-        let own = requests.iter().filter(|own| own.cure == RESTORE_PAGE);
+        let proven = [RESTORE_PAGE, CLEAR_ALL_VISIBLE];
+        let own = requests
+            .iter()
+            .filter(|own| proven.contains(&own.cure.as_str()));
         let wanted: Vec<Wanted<'_>> = own
             .filter_map(|request| {
                 Some(Wanted {
                     files: files.get(&request.path)?,
                     block: request.block,
                     relation: String::new(),
+                    is_visibility_alone: request.cure == CLEAR_ALL_VISIBLE,
+                    is_sequence: false,
                 })
             })
             .collect();
         let mut found = Found::default();
-        self.prove(&wanted, &mut found)?;
+        let truncated = planned_tables(requests, self.cluster, &files);
+        self.prove(&wanted, &truncated, &mut found)?;
         Ok(found.proven)
     }
 
     /// The page begins with bytes that no checksum covers: an image in WAL has the record's.
-    fn is_unverified(&self, origin: &PageOrigin) -> bool {
+    pub(super) fn is_unverified(&self, origin: &PageOrigin) -> bool {
         match origin {
             PageOrigin::Image { .. } | PageOrigin::NewPage { .. } => false,
             PageOrigin::Copy { has_checksum, .. } => !has_checksum,
@@ -202,12 +231,34 @@ impl Search<'_, '_> {
         }
     }
 
-    fn prove(&self, wanted: &[Wanted<'_>], found: &mut Found) -> Result<(), Failure> {
-        let (arguments, world) = (self.arguments, self.world);
-        if wanted.is_empty() {
+    /// One pass over the WAL for these blocks.
+    pub(super) fn recover(
+        &self,
+        evidence: &Evidence<'_>,
+        addresses: &[BlockAddress],
+    ) -> RecoveredBlocks {
+        let memory = self.arguments.load.memory_plan();
+        let spill = self.arguments.load.spill_folder(&self.world.temp_folder);
+        let space = ReplaySpace {
+            memory: memory.part(Part::ReplayedPages),
+            spill_folder: Some(&spill),
+        };
+        let bar = self.bar();
+        let recovered = recover_blocks(self.cluster, addresses, evidence, &space, &bar);
+        bar.finish();
+        recovered
+    }
+
+    fn prove(
+        &self,
+        wanted: &[Wanted<'_>],
+        truncated: &[TruncatedTable],
+        found: &mut Found,
+    ) -> Result<(), Failure> {
+        if wanted.is_empty() && truncated.is_empty() {
             return Ok(());
         }
-        let copies = copies(self.evidence, world)?;
+        let copies = copies(self.evidence, self.world)?;
         let evidence = Evidence {
             wal: archives(self.evidence)?,
             copies: copies
@@ -218,21 +269,16 @@ impl Search<'_, '_> {
                 })
                 .collect(),
         };
-        let address = |page: &Wanted<'_>| BlockAddress {
-            file: page.files.number(),
-            fork: page.files.fork,
-            block: page.block,
-        };
-        let addresses: Vec<BlockAddress> = wanted.iter().map(address).collect();
-        let memory = arguments.load.memory_plan();
-        let spill = arguments.load.spill_folder(&world.temp_folder);
-        let space = ReplaySpace {
-            memory: memory.part(Part::ReplayedPages),
-            spill_folder: Some(&spill),
-        };
-        let bar = self.bar();
-        let recovered = recover_blocks(self.cluster, &addresses, &evidence, &space, &bar);
-        bar.finish();
+        let of_pages = wanted
+            .iter()
+            .map(|page| address_of(page.files, page.block));
+        // A block past the end tells how far the WAL goes there.
+        let past_ends = truncated
+            .iter()
+            .map(|table| address_of(&table.files, table.first));
+        let addresses: Vec<BlockAddress> = of_pages.chain(past_ends).collect();
+        let recovered = self.recover(&evidence, &addresses);
+        let mut unproven: Vec<Unproven<'_>> = Vec::new();
         for (page, block) in wanted.iter().zip(&recovered.blocks) {
             match &block.outcome {
                 Ok(exact) => {
@@ -241,15 +287,18 @@ impl Search<'_, '_> {
                         Failure::new(format!("a recovered page is lost: {error}"))
                     })?;
                     let Some(bytes) = bytes else { continue };
-                    if self.holds(page, &bytes) {
-                        let why =
-                            "the page is what WAL says that it was: what is wrong lies elsewhere";
-                        let reasons = vec![why.to_owned()];
-                        found
-                            .not_healed
-                            .push(not_proven(page, reasons, self.pgdata));
-                        continue;
-                    }
+                    let cure = match (self.holds(page, &bytes), page.is_visibility_alone) {
+                        (false, _) => RESTORE_PAGE,
+                        (true, true) => CLEAR_ALL_VISIBLE,
+                        (true, false) => {
+                            let why = "the page is what WAL says that it was: what is wrong lies elsewhere";
+                            let reasons = vec![why.to_owned()];
+                            found
+                                .not_healed
+                                .push(not_proven(page, reasons, self.pgdata));
+                            continue;
+                        }
+                    };
                     found.proven.insert(
                         (page.files.path(0), page.block),
                         ProvenPage {
@@ -258,16 +307,19 @@ impl Search<'_, '_> {
                             is_unverified: self.is_unverified(&exact.origin),
                         },
                     );
-                    found.requests.push(request(page));
+                    found.requests.push(request(page, cure));
                 }
                 Err(why) => {
                     let copies = recovered.refused_copies.iter().chain(&block.refused_copies);
                     let reasons = std::iter::once(why.to_string()).chain(copies.cloned());
-                    found
-                        .not_healed
-                        .push(not_proven(page, reasons.collect(), self.pgdata));
+                    unproven.push((page, reasons.collect()));
                 }
             }
+        }
+        self.correct(unproven, found)?;
+        for table in truncated {
+            let end = recovered.ends.get(&table.files.number());
+            self.prove_end(table, end, &evidence, found)?;
         }
         for trouble in &recovered.troubles {
             found.not_checked.push(NotChecked {
@@ -278,24 +330,77 @@ impl Search<'_, '_> {
         }
         Ok(())
     }
+
+    /// What nothing else proves may follow from what stands on the page itself.
+    fn correct(&self, unproven: Vec<Unproven<'_>>, found: &mut Found) -> Result<(), Failure> {
+        let requests = unproven
+            .iter()
+            .map(|(page, _)| request(page, CORRECT_PAGE));
+        let requests: Vec<CureRequest> = requests.collect();
+        let corrections = page_corrections(self.cluster, &requests)?;
+        let pages = unproven.into_iter().zip(corrections);
+        for (((page, mut reasons), correction), request) in pages.zip(requests) {
+            match correction {
+                Ok(_) => found.requests.push(request),
+                Err(_) if page.is_visibility_alone => found.requests.push(CureRequest {
+                    cure: CLEAR_ALL_VISIBLE.into(),
+                    ..request
+                }),
+                Err(why) if page.is_sequence => {
+                    let request = CureRequest {
+                        cure: REBUILD_SEQUENCE.into(),
+                        ..request
+                    };
+                    match plan_heal(self.cluster, &[request.clone()], &found.proven) {
+                        Ok(_) => found.requests.push(request),
+                        Err(error) => {
+                            reasons.extend([why, error.to_string()]);
+                            found.not_healed.push(sequence_not_proven(page, reasons));
+                        }
+                    }
+                }
+                Err(why) => {
+                    reasons.push(why);
+                    found
+                        .not_healed
+                        .push(not_proven(page, reasons, self.pgdata));
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A block, as WAL names it.
+pub(super) fn address_of(files: &ForkFiles, block: u32) -> BlockAddress {
+    BlockAddress {
+        file: files.number(),
+        fork: files.fork,
+        block,
+    }
 }
 
 /// Damage that belongs to none of these pages: files that are missing or too short, SLRU files,
 /// the control file. What follows from a page that comes back goes with it.
 fn damage_elsewhere(
     document: &CheckDocument,
-    wanted: &[Wanted<'_>],
-    other: &[NotHealed],
+    (wanted, truncated): (&[Wanted<'_>], &[TruncatedTable]),
+    found: &Found,
 ) -> Vec<NotHealed> {
-    let pages = wanted.iter();
-    let pages: BTreeSet<PageOfFork> = pages
-        .map(|page| PageOfFork::new(&page.files.path(0), page.block.into()))
-        .collect();
-    let page_of = |finding: &Finding| {
-        let block = finding.place.block?;
-        Some(PageOfFork::new(&finding.place.path, block.into()))
-    };
+    let other = &found.not_healed;
+    let of_rows = wanted
+        .iter()
+        .map(|page| PageOfFork::new(&page.files.path(0), page.block.into()));
+    let of_maps = found
+        .requests
+        .iter()
+        .map(|own| PageOfFork::new(&own.path, own.block.into()));
+    let pages: BTreeSet<PageOfFork> = of_rows.chain(of_maps).collect();
     let is_wanted = |finding: &Finding| page_of(finding).is_some_and(|page| pages.contains(&page));
+    let is_end = |finding: &Finding| {
+        let mut tables = truncated.iter();
+        is_of_end(finding) && tables.any(|own| own.files.path(0) == finding.place.path)
+    };
     let is_other = |finding: &Finding| {
         page_of(finding).is_some_and(|page| {
             let mut own = other.iter().filter(|own| own.path == page.path);
@@ -310,7 +415,7 @@ fn damage_elsewhere(
     let damage = damage.filter(|own| own.severity == Severity::Damage);
     let roots: BTreeSet<&str> = damage
         .clone()
-        .filter(|own| is_wanted(own))
+        .filter(|own| is_wanted(own) || is_end(own))
         .map(|own| own.id.as_str())
         .collect();
     let follows = |own: &Finding| {
@@ -319,7 +424,8 @@ fn damage_elsewhere(
             .is_some_and(|id| roots.contains(id))
     };
     let mut by_path: BTreeMap<&str, Vec<&Finding>> = BTreeMap::new();
-    for finding in damage.filter(|own| !is_wanted(own) && !is_other(own) && !follows(own)) {
+    for finding in damage
+        .filter(|own| !is_wanted(own) && !is_end(own) && !is_other(own) && !follows(own)) {
         by_path
             .entry(&finding.place.path)
             .or_default()
@@ -329,6 +435,33 @@ fn damage_elsewhere(
         .into_iter()
         .map(|(path, findings)| not_of_a_page(path, &findings, &document.target.spec))
         .collect()
+}
+
+fn page_of(finding: &Finding) -> Option<PageOfFork> {
+    let block = finding.place.block?;
+    Some(PageOfFork::new(&finding.place.path, block.into()))
+}
+
+/// Rules by which the visibility map says more of a page than the page itself, or the page more
+/// than its rows.
+const VISIBILITY_RULES: [&str; 2] = ["visibility-map-wrong", "page-not-all-visible"];
+
+/// Pages with which nothing else is wrong.
+fn mark_visibility_alone(document: &CheckDocument, wanted: &mut [Wanted<'_>]) {
+    let mut alone: BTreeMap<PageOfFork, bool> = BTreeMap::new();
+    let damage = document.findings.iter();
+    for finding in damage.filter(|own| own.severity == Severity::Damage) {
+        if let Some(page) = page_of(finding) {
+            *alone.entry(page).or_insert(true) &=
+                VISIBILITY_RULES.contains(&finding.rule.as_str());
+        }
+    }
+    // Findings that were left out may be of any page.
+    let is_complete = document.findings_omitted == 0;
+    for page in wanted {
+        let own = PageOfFork::new(&page.files.path(0), page.block.into());
+        page.is_visibility_alone = is_complete && alone.get(&own) == Some(&true);
+    }
 }
 
 /// Findings of one file that are listed with their words.
@@ -389,6 +522,11 @@ fn is_of_rows(relation: &RelationSummary) -> bool {
     relation.fork == Fork::Main && kinds.contains(&relation.kind)
 }
 
+/// A map of anything that has one.
+fn is_map(relation: &RelationSummary) -> bool {
+    matches!(relation.fork, Fork::Vm | Fork::Fsm)
+}
+
 fn pages_of<'a>(
     relation: &'a RelationSummary,
     files: &'a ForkFiles,
@@ -403,6 +541,8 @@ fn pages_of<'a>(
             files,
             block: u32::try_from(block).ok()?,
             relation: name_of(relation),
+            is_visibility_alone: false,
+            is_sequence: relation.kind == FileKind::Sequence,
         })
     })
 }
@@ -422,14 +562,6 @@ fn other_way(relation: &RelationSummary) -> NotHealed {
             "an index is rebuilt from its table, not patched; its table comes first",
             format!("REINDEX INDEX {name};"),
         ),
-        (Fork::Vm, _) => (
-            "VACUUM makes the visibility map again",
-            format!("VACUUM (DISABLE_PAGE_SKIPPING) {name};"),
-        ),
-        (Fork::Fsm, _) => (
-            "VACUUM makes the free space map again",
-            format!("VACUUM {name};"),
-        ),
         _ => (
             "the kind of this relation is unknown",
             "pgclinic check --level full shows more".into(),
@@ -447,9 +579,9 @@ fn other_way(relation: &RelationSummary) -> NotHealed {
     }
 }
 
-fn request(page: &Wanted<'_>) -> CureRequest {
+fn request(page: &Wanted<'_>, cure: &str) -> CureRequest {
     CureRequest {
-        cure: RESTORE_PAGE.into(),
+        cure: cure.into(),
         path: page.files.path(0),
         block: page.block,
         item: None,
@@ -479,6 +611,21 @@ fn not_proven(page: &Wanted<'_>, why: Vec<String>, pgdata: &Path) -> NotHealed {
             ),
         ],
         path,
+    }
+}
+
+/// A sequence that no column owns.
+fn sequence_not_proven(page: &Wanted<'_>, why: Vec<String>) -> NotHealed {
+    NotHealed {
+        path: page.files.path(0),
+        relation: Some(page.relation.clone()),
+        blocks: vec![[0, 1]],
+        needs_loss: true,
+        why,
+        commands: vec![
+            format!("DROP SEQUENCE {};", page.relation),
+            format!("CREATE SEQUENCE {} START 1;", page.relation),
+        ],
     }
 }
 

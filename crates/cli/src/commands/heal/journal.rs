@@ -132,6 +132,8 @@ fn without_plan(
         other_findings: Vec::new(),
         follow_up: Vec::new(),
         applied: None,
+        statements: Vec::new(),
+        proof: None,
         elapsed_s: 0.0,
     })
 }

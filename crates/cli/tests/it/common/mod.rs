@@ -213,6 +213,27 @@ impl SmallDisk {
     }
 }
 
+/// A directory as it cannot be written to, under a second path.
+pub(crate) struct ReadOnlyMount(SecondPath);
+
+impl ReadOnlyMount {
+    /// Nothing where nobody may mount.
+    pub(crate) fn of(folder: &Path) -> Option<Self> {
+        let mount = SecondPath::of(folder)?;
+        let status = Command::new("mount")
+            .args(["-o", "remount,bind,ro"])
+            .arg(&mount.path)
+            .status();
+        status
+            .is_ok_and(|status| status.success())
+            .then_some(ReadOnlyMount(mount))
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.0.path
+    }
+}
+
 /// A folder under a second path, gone on drop.
 pub(crate) struct SecondPath {
     _folder: Scratch,

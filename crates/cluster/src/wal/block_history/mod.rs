@@ -21,9 +21,10 @@ mod verdict;
 mod wal_copies;
 
 pub use outcome::{ExactPage, NotProven, PageOrigin};
+pub use tracked::ForkEnd;
 pub use wal_copies::WalDirectory;
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 use std::io;
 use std::sync::Arc;
 
@@ -89,6 +90,8 @@ pub struct RecoveredBlock {
 pub struct RecoveredBlocks {
     /// In the order in which they were asked for, each once.
     pub blocks: Vec<RecoveredBlock>,
+    /// How far the main forks reach in which they lie, where WAL was read.
+    pub ends: BTreeMap<FileNumber, ForkEnd>,
     /// Copies of which no page could be used, with the reason.
     pub refused_copies: Vec<String>,
     /// What of the evidence could not be read.
@@ -124,6 +127,7 @@ impl RecoveredBlocks {
         };
         RecoveredBlocks {
             blocks: wanted.iter().map(block).collect(),
+            ends: BTreeMap::new(),
             refused_copies: Vec::new(),
             troubles: Vec::new(),
             wal_bytes: 0,

@@ -5,9 +5,9 @@
 //! for nothing by itself.
 
 use pgclinic_format::checksum::page_checksum;
-use pgclinic_format::wal::WalReader;
-use pgclinic_format::{ControlFile, Lsn, Page};
-use pgclinic_source::read_exact_at;
+use pgclinic_format::wal::{FileNumber, WalReader};
+use pgclinic_format::{BlockNo, ControlFile, Fork, Lsn, Page};
+use pgclinic_source::{Presence, read_exact_at};
 
 use super::goal::Goal;
 use super::wal_copies::WalCopies;
@@ -128,6 +128,25 @@ impl<'a> PageCopy<'a> {
             return Err("the server refuses its header".into());
         }
         Ok((bytes, lsn))
+    }
+
+    /// Whole blocks of a main fork; nothing where the file is not there.
+    pub(super) fn blocks_of(&self, file: FileNumber) -> Option<BlockNo> {
+        let (source, build) = (self.cluster.source(), self.cluster.build);
+        let mut blocks = None;
+        for segment in 0.. {
+            let path = relation_path(self.cluster.layout, file, Fork::Main, segment);
+            let Presence::There(len) = Presence::of_file(source.as_ref(), &path) else {
+                break;
+            };
+            let own = len.min(build.segment_bytes) / u64::from(build.block_size);
+            let own = BlockNo::try_from(own).unwrap_or(BlockNo::MAX);
+            blocks = Some(blocks.unwrap_or(0u32).saturating_add(own));
+            if len < build.segment_bytes {
+                break;
+            }
+        }
+        blocks
     }
 
     /// No page was caught while it was written.

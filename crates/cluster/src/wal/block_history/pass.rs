@@ -291,10 +291,14 @@ impl<'a> Pass<'a, '_> {
             Event::Ended(ended) if ended.outcome != Outcome::Prepared => {
                 for file in ended.files() {
                     tracked.lose(touch, &remade, |block| block.is_in(file));
+                    tracked.end_at(0, |own| own == file);
                 }
             }
             Event::Created(of) => {
                 tracked.lose(touch, &remade, |block| block.is_of(of.file, of.fork));
+                if of.fork == Fork::Main {
+                    tracked.end_at(0, |own| own == of.file);
+                }
             }
             Event::Truncated {
                 file,
@@ -304,14 +308,17 @@ impl<'a> Pass<'a, '_> {
                 tracked.lose(touch, &why, |block| {
                     block.is_of(file, Fork::Main) && block.block >= blocks
                 });
+                tracked.end_at(blocks, |own| own == file);
             }
             Event::DatabaseCreated { database, .. } | Event::DatabaseDropped { database } => {
                 tracked.lose(touch, &database_remade, |block| {
                     block.file.database == database
                 });
+                tracked.end_at(0, |own| own.database == database);
             }
             Event::TablespaceDropped(tablespace) => {
                 tracked.lose(touch, &remade, |block| block.file.tablespace == tablespace);
+                tracked.end_at(0, |own| own.tablespace == tablespace);
             }
             Event::Short => self.makes_no_sense(lsn),
             _ => {}

@@ -1,11 +1,11 @@
 //! The blocks that are wanted, each with the newest page that WAL has given so far.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::io;
 
 use pgclinic_format::wal::redo::{OldRow, RedoFault, RedoKind, apply, deed};
 use pgclinic_format::wal::{BlockReference, FileNumber, Record};
-use pgclinic_format::{Fork, Lsn, Page};
+use pgclinic_format::{BlockNo, Fork, Lsn, Page};
 
 use super::BlockAddress;
 use super::outcome::NotProven;
@@ -81,9 +81,22 @@ pub(super) struct TrackedBlock {
     pub(super) never: Option<NotProven>,
 }
 
+/// How far a main fork reaches, as WAL has it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct ForkEnd {
+    /// Records speak of no block from here on, since the fork was last truncated or made.
+    pub blocks: BlockNo,
+    /// It was truncated or made in this WAL, so that nothing counts that a copy has past `blocks`.
+    pub is_from_wal: bool,
+    /// The most blocks that a copy has whose pages count here; nothing where none has the file.
+    pub in_copies: Option<BlockNo>,
+}
+
 /// All of them.
 pub(super) struct TrackedBlocks<'a> {
     pub(super) blocks: Vec<TrackedBlock>,
+    /// Of the main forks in which one of them lies.
+    pub(super) ends: BTreeMap<FileNumber, ForkEnd>,
     index: HashMap<BlockAddress, usize>,
     filter: Vec<u64>,
     pub(super) pages: PageStore,
@@ -113,8 +126,15 @@ impl<'a> TrackedBlocks<'a> {
                 *word |= bit;
             }
         }
+        let of_main = blocks
+            .iter()
+            .filter(|block| block.address.fork == Fork::Main);
+        let ends = of_main
+            .map(|block| (block.address.file, ForkEnd::default()))
+            .collect();
         TrackedBlocks {
             blocks,
+            ends,
             index,
             filter,
             pages,
@@ -127,6 +147,12 @@ impl<'a> TrackedBlocks<'a> {
 
     /// The block is one of them, or looks like it.
     pub(super) fn may_want(&self, reference: &BlockReference<'_>) -> bool {
+        let end = (reference.fork == Fork::Main)
+            .then(|| self.ends.get(&reference.file))
+            .flatten();
+        if end.is_some_and(|end| end.blocks <= reference.block) {
+            return true;
+        }
         let address = BlockAddress::of(reference);
         let (word, bit) = filter_place(address);
         self.filter.get(word).is_some_and(|word| word & bit != 0)
@@ -137,6 +163,9 @@ impl<'a> TrackedBlocks<'a> {
     /// new one.
     pub(super) fn take(&mut self, record: &Record<'_>, run_from: Lsn) {
         for reference in record.blocks.iter().rev() {
+            if let Some(end) = self.end_of(reference.file, reference.fork) {
+                end.blocks = end.blocks.max(reference.block.saturating_add(1));
+            }
             let Some(number) = self.index.get(&BlockAddress::of(reference)).copied() else {
                 continue;
             };
@@ -160,6 +189,24 @@ impl<'a> TrackedBlocks<'a> {
                 (Err(why), _) => Chain::Nothing(why),
             };
             self.put(number, chain);
+        }
+    }
+
+    fn end_of(&mut self, file: FileNumber, fork: Fork) -> Option<&mut ForkEnd> {
+        (fork == Fork::Main)
+            .then(|| self.ends.get_mut(&file))
+            .flatten()
+    }
+
+    /// Main forks that `is_hit` takes end here now.
+    pub(super) fn end_at(&mut self, blocks: BlockNo, is_hit: impl Fn(FileNumber) -> bool) {
+        let ends = self.ends.iter_mut();
+        for (_, end) in ends.filter(|(file, _)| is_hit(**file)) {
+            *end = ForkEnd {
+                blocks,
+                is_from_wal: true,
+                in_copies: None,
+            };
         }
     }
 
@@ -362,6 +409,9 @@ impl<'a> TrackedBlocks<'a> {
                 block.last = None;
             }
             self.put(number, Chain::Nothing(why.clone()));
+        }
+        for end in self.ends.values_mut() {
+            *end = ForkEnd::default();
         }
     }
 }

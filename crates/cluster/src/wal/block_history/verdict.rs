@@ -1,13 +1,17 @@
 //! What is proven of each block once the pass is over.
 
+use std::collections::BTreeMap;
+
 use pgclinic_format::Lsn;
+use pgclinic_format::wal::FileNumber;
 
 use super::goal::Goal;
 use super::outcome::{ExactPage, NotProven, PageOrigin};
 use super::page_copies::PageCopy;
 use super::pass::Passed;
 use super::tracked::{
-    Begin, Chain, PageChain, SequenceState, TrackedBlock, TrackedBlocks, is_sequence, no_room,
+    Begin, Chain, ForkEnd, PageChain, SequenceState, TrackedBlock, TrackedBlocks, is_sequence,
+    no_room,
 };
 use super::{RecoveredBlock, RecoveredBlocks};
 use crate::wal::replayed::page_store::{PageNumber, PageStore};
@@ -46,15 +50,33 @@ pub(super) fn verdicts<'a>(
         }
     });
     let blocks = judged.collect();
+    let ends = with_copies(tracked.ends, &passed, copies);
     let pages = judge.pages.keep();
     RecoveredBlocks {
         blocks,
+        ends,
         refused_copies: Vec::new(),
         troubles: Vec::new(),
         wal_bytes: passed.pages.bytes_read,
         records: passed.records,
         pages: Some(pages),
     }
+}
+
+/// Copies count whose checkpoint was met, with no gap in WAL since.
+fn with_copies(
+    mut ends: BTreeMap<FileNumber, ForkEnd>,
+    passed: &Passed<'_>,
+    copies: &[PageCopy<'_>],
+) -> BTreeMap<FileNumber, ForkEnd> {
+    let met = copies.iter().zip(&passed.met);
+    let met = met.filter(|(copy, is_met)| **is_met && copy.redo >= passed.run_from);
+    let usable: Vec<&PageCopy<'_>> = met.map(|(copy, _)| copy).collect();
+    for (file, end) in &mut ends {
+        let own = usable.iter().filter_map(|copy| copy.blocks_of(*file));
+        end.in_copies = own.max();
+    }
+    ends
 }
 
 impl Judge<'_, '_> {

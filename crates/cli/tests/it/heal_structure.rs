@@ -1,0 +1,248 @@
+//! `pgclinic heal` where neither WAL nor a copy helps, or where a file has lost its end: pages that
+//! follow from themselves, maps, blocks past the end of a file, and the proof by a server.
+
+use std::fs;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+
+use pgclinic_format::{LpFlags, Page};
+use pgclinic_model::document::{HealOutcome, HealProof};
+use pgclinic_model::plan::Safety;
+use pgclinic_servers::{Server, StopMode};
+use pgclinic_testkit::{execute, value};
+
+use crate::common::{self, text};
+use crate::heal_evidence::{PAGE, ROWS, Ward, document, without_wal};
+
+fn put(ward: &Ward, path: &str, at: u64, bytes: &[u8]) {
+    let file = fs::File::options()
+        .write(true)
+        .open(ward.copy.pgdata.join(path));
+    file.expect("a file")
+        .write_all_at(bytes, at)
+        .expect("a write");
+}
+
+fn get(ward: &Ward, path: &str, at: u64) -> u8 {
+    let bytes = fs::read(ward.copy.pgdata.join(path)).expect("a file");
+    bytes[usize::try_from(at).expect("an offset")]
+}
+
+fn give_wal_back(ward: &Ward, aside: &Path) {
+    for entry in fs::read_dir(aside).expect("a directory") {
+        let entry = entry.expect("an entry");
+        let home = ward.copy.pgdata.join("pg_wal").join(entry.file_name());
+        fs::rename(entry.path(), home).expect("a move");
+    }
+}
+
+fn rows_are_back(ward: &Ward) {
+    let mut running: Server = ward.start();
+    assert_eq!(value(&running, ROWS), ward.rows);
+    execute(&running, "VACUUM (DISABLE_PAGE_SKIPPING) public.papers");
+    assert_eq!(value(&running, ROWS), ward.rows);
+    running.stop(StopMode::Fast).expect("a stop");
+    common::check_json(&ward.copy.pgdata, 0);
+}
+
+/// Where on a page of the table the first line pointer stands that leads to a tuple.
+fn pointer_to_a_tuple(ward: &Ward, block: usize) -> u64 {
+    let bytes = fs::read(ward.copy.pgdata.join(&ward.table)).expect("a file");
+    let page = &bytes[block * 8192..][..8192];
+    let page = Page::parse(page).expect("a page");
+    let mut pointers = page.line_pointers();
+    let found = pointers.find(|(_, pointer)| pointer.flags() == LpFlags::Normal);
+    let (item, _) = found.expect("a tuple");
+    24 + 4 * (u64::from(item) - 1)
+}
+
+/// Nothing but the page itself says what it was: a bit of a line pointer, and `pd_lower`.
+#[test]
+fn a_page_is_corrected_by_its_structure_and_its_checksum() {
+    let ward = Ward::new();
+    let sound = common::files(&ward.copy.pgdata);
+    let pointer = 3 * PAGE + pointer_to_a_tuple(&ward, 3);
+    put(
+        &ward,
+        &ward.table,
+        pointer,
+        &[get(&ward, &ward.table, pointer) ^ 0x08],
+    );
+    put(&ward, &ward.table, 9 * PAGE + 12, &[0, 0]);
+    let hurt = common::files(&ward.copy.pgdata);
+    let aside = without_wal(&ward.copy.pgdata);
+    let planned = document(&ward.heal(&[]).exits(3));
+    let cures = planned.cures.iter();
+    let cures: Vec<_> = cures
+        .map(|cure| (cure.name.as_str(), cure.safety))
+        .collect();
+    let exact = ("correct-page", Safety::Exact);
+    assert_eq!(cures, [exact, exact], "{:?}", planned.not_healed);
+    // The WAL that was taken away is damage that remains.
+    ward.heal(&["--yes"]).exits(1);
+    give_wal_back(&ward, &aside);
+    assert!(common::files(&ward.copy.pgdata) == sound, "byte for byte");
+    let journal = format!("{}.heal.journal", ward.copy.pgdata.display());
+    common::pgclinic(&["heal", "--undo", &journal]).exits(0);
+    assert!(common::files(&ward.copy.pgdata) == hurt, "the first bytes");
+}
+
+#[test]
+fn damaged_pages_of_maps_are_emptied() {
+    let ward = Ward::new();
+    let maps = [format!("{}_vm", ward.table), format!("{}_fsm", ward.table)];
+    for map in &maps {
+        put(&ward, map, 40, &[0xAB; 300]);
+    }
+    let hurt = common::files(&ward.copy.pgdata);
+    let planned = document(&ward.heal(&[]).exits(3));
+    let names = planned.cures.iter().map(|cure| cure.name.as_str());
+    assert!(
+        names.clone().all(|name| name == "clear-map-page"),
+        "{planned:?}"
+    );
+    assert!(names.count() >= 2, "{planned:?}");
+    let healed = document(&ward.heal(&["--yes"]).exits(0));
+    assert_eq!(healed.outcome, HealOutcome::Healed);
+    let journal = healed.applied.expect("it was written").journal;
+    common::pgclinic(&["heal", "--undo", &journal]).exits(0);
+    assert!(common::files(&ward.copy.pgdata) == hurt, "the first bytes");
+    ward.heal(&["--yes"]).exits(0);
+    rows_are_back(&ward);
+}
+
+#[test]
+fn blocks_past_the_end_and_missing_files_come_back() {
+    let wounds: [fn(&Ward); 2] = [
+        |ward| {
+            let file = fs::File::options()
+                .write(true)
+                .open(ward.copy.pgdata.join(&ward.table));
+            file.expect("a file").set_len(5 * PAGE).expect("a cut");
+        },
+        |ward| fs::remove_file(ward.copy.pgdata.join(&ward.table)).expect("a file"),
+    ];
+    for (number, wound) in wounds.into_iter().enumerate() {
+        let ward = Ward::new();
+        wound(&ward);
+        let hurt = common::files(&ward.copy.pgdata);
+        let backup = ["--backup", text(&ward.backup)];
+        let planned = document(&ward.heal(&backup).exits(3));
+        let names = planned.cures.iter().map(|cure| cure.name.as_str());
+        let names: Vec<&str> = names.collect();
+        assert_eq!(
+            names,
+            ["restore-end"],
+            "wound {number}: {:?}",
+            planned.not_healed
+        );
+        let words = [&backup[..], &["--yes"]].concat();
+        let healed = document(&ward.heal(&words).exits(0));
+        assert_eq!(healed.outcome, HealOutcome::Healed, "wound {number}");
+        let journal = healed.applied.expect("it was written").journal;
+        common::pgclinic(&["heal", "--undo", &journal]).exits(0);
+        assert!(
+            common::files(&ward.copy.pgdata) == hurt,
+            "wound {number}: the first bytes"
+        );
+        ward.heal(&words).exits(0);
+        rows_are_back(&ward);
+    }
+}
+
+/// Without a copy and without the record that makes the file nobody knows how far it reached.
+#[test]
+fn an_end_that_nothing_proves_stays_where_it_is() {
+    let ward = Ward::new();
+    let file = fs::File::options()
+        .write(true)
+        .open(ward.copy.pgdata.join(&ward.table));
+    file.expect("a file").set_len(5 * PAGE).expect("a cut");
+    let hurt = common::files(&ward.copy.pgdata);
+    let aside = without_wal(&ward.copy.pgdata);
+    let planned = document(&ward.heal(&["--yes"]).exits(3));
+    assert!(planned.cures.is_empty() && planned.applied.is_none());
+    let own = planned.not_healed.iter().any(|own| own.path == ward.table);
+    assert!(own, "{:?}", planned.not_healed);
+    give_wal_back(&ward, &aside);
+    assert!(common::files(&ward.copy.pgdata) == hurt);
+}
+
+fn proof(ward: &Ward, words: &[&str], exit: u8) -> HealProof {
+    let ran = ward.heal(words).exits(exit);
+    document(&ran)
+        .proof
+        .unwrap_or_else(|| panic!("{}", ran.err))
+}
+
+#[test]
+fn a_server_reads_everything_of_what_was_healed() {
+    let ward = Ward::new();
+    ward.hurt(&ward.table, 3);
+    let backup = text(&ward.backup);
+    let sound = proof(&ward, &["--backup", backup, "--yes", "--prove"], 0);
+    assert!(sound.holds() && sound.started, "{sound:?}");
+    assert!(
+        sound.tables_verified > 50 && sound.indexes_verified > 50,
+        "{sound:?}"
+    );
+    let [count] = &sound.counts[..] else {
+        panic!("one table was healed: {sound:?}");
+    };
+    assert_eq!(count.relation, "public.papers");
+    assert!(
+        count.files.is_some() && count.files == count.server,
+        "{count:?}"
+    );
+
+    // An index that is damaged is no page of this heal, and the server says so.
+    ward.hurt(&ward.table, 4);
+    ward.hurt(&ward.key, 1);
+    let hurt = proof(&ward, &["--backup", backup, "--yes", "--prove"], 1);
+    assert!(!hurt.holds() && hurt.started, "{hurt:?}");
+    let mut messages = hurt.messages.iter();
+    assert!(
+        messages.any(|own| own.contains("papers_pkey")),
+        "{:?}",
+        hurt.messages
+    );
+}
+
+/// The numbers that the column holds are the only witnesses, and a larger one may have been given.
+#[test]
+fn a_sequence_goes_on_after_its_column() {
+    let ward = Ward::new();
+    let mut running = ward.start();
+    execute(
+        &running,
+        "CREATE TABLE public.counted (id bigserial, down int GENERATED ALWAYS AS IDENTITY (INCREMENT -5 MAXVALUE 0 MINVALUE -10000 START 0));
+         INSERT INTO public.counted SELECT FROM generate_series(1, 700)",
+    );
+    let path = |name: &str| value(&running, &format!("SELECT pg_relation_filepath('{name}')"));
+    let sequences = [path("counted_id_seq"), path("counted_down_seq")];
+    running.stop(StopMode::Fast).expect("a stop");
+    let aside = without_wal(&ward.copy.pgdata);
+    for sequence in &sequences {
+        put(&ward, sequence, 0, &[0x77; 8192]);
+    }
+    let planned = document(&ward.heal(&["--yes"]).exits(3));
+    let cures = planned.cures.iter();
+    let kinds: Vec<_> = cures
+        .clone()
+        .map(|cure| (cure.name.as_str(), cure.safety))
+        .collect();
+    let lossy = ("rebuild-sequence", Safety::Lossy);
+    assert_eq!(kinds, [lossy, lossy], "{:?}", planned.not_healed);
+    let accept: Vec<&str> = cures
+        .flat_map(|cure| ["--accept", cure.id.as_str()])
+        .collect();
+    // The WAL that was taken away is damage that remains.
+    ward.heal(&accept).exits(1);
+    give_wal_back(&ward, &aside);
+    let mut running = ward.start();
+    let next =
+        "SELECT nextval('public.counted_id_seq') || ' ' || nextval('public.counted_down_seq')";
+    assert_eq!(value(&running, next), "701 -3500");
+    running.stop(StopMode::Fast).expect("a stop");
+    common::check_json(&ward.copy.pgdata, 0);
+}
