@@ -10,6 +10,11 @@ use pgclinic_servers::Checksums;
 use pgclinic_surgery::cures::page_correction;
 use pgclinic_testkit::{TempCopy, clinic, copy_of, open, seed, server};
 
+/// Hurts a page.
+type HurtPage = fn(&mut [u8]);
+/// Hurts what is so far into a page.
+type HurtItem = fn(&mut [u8], usize);
+
 /// The tables of one database, read once.
 struct Tables {
     _copy: TempCopy,
@@ -184,7 +189,7 @@ fn several_flipped_bits_are_never_exact_and_wrong() {
 #[test]
 fn header_fields_follow_from_the_rest() {
     let tables = Tables::of(Checksums::On);
-    let hurts: [(&str, fn(&mut [u8])); 5] = [
+    let hurts: [(&str, HurtPage); 5] = [
         ("pd_lower", |page| page[12..14].fill(0)),
         ("pd_upper", |page| page[14..16].copy_from_slice(&[7, 0])),
         ("pd_special", |page| page[16..18].fill(0xFF)),
@@ -219,7 +224,7 @@ fn constants_of_the_header_are_exact_without_checksums() {
 fn line_pointers_are_made_again_from_the_tuples() {
     let tables = Tables::of(Checksums::On);
     let second = HEADER_BYTES + 4;
-    let hurts: [(&str, fn(&mut [u8], usize)); 2] = [
+    let hurts: [(&str, HurtItem); 2] = [
         ("one", |page, at| page[at..at + 4].fill(0xFF)),
         ("three", |page, at| page[at - 4..at + 8].fill(0x5A)),
     ];

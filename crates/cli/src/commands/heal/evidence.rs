@@ -351,7 +351,7 @@ impl Search<'_, '_> {
                         cure: REBUILD_SEQUENCE.into(),
                         ..request
                     };
-                    match plan_heal(self.cluster, &[request.clone()], &found.proven) {
+                    match plan_heal(self.cluster, std::slice::from_ref(&request), &found.proven) {
                         Ok(_) => found.requests.push(request),
                         Err(error) => {
                             reasons.extend([why, error.to_string()]);
