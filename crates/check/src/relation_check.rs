@@ -6,7 +6,7 @@ use std::path::Path;
 use pgclinic_cluster::wal::ReplayEffect;
 use pgclinic_cluster::{Catalog, Cluster, Comparison, fork_place};
 use pgclinic_format::index_page::AccessMethod;
-use pgclinic_format::{BlockNo, Oid, Page};
+use pgclinic_format::{BlockNo, Oid};
 use pgclinic_model::document::{FileKind, Level, NotChecked, Place};
 use pgclinic_model::{Progress, Rule};
 use pgclinic_scan::PageReader;
@@ -150,17 +150,6 @@ impl<'a> RelationCx<'a> {
     /// An entry on this page of an index may be asked.
     pub(crate) fn believes_entries_of(&self, index: &ForkCx<'_>, block: BlockNo) -> bool {
         self.believes == Believes::AllPages || self.is_lasting(index, block)
-    }
-
-    /// A page of an index of a crashed cluster is whole as its checksum says, whatever recovery
-    /// will do with it: what its entries name was there at some moment since the last checkpoint,
-    /// and still is on a block of the table that no record has touched since then.
-    pub(crate) fn is_untorn(&self, index: &ForkCx<'_>, page: Page<'_>, block: BlockNo) -> bool {
-        let is_sound = |cluster: &Cluster| {
-            let has_checksums = cluster.checksums() == Some(true);
-            has_checksums && !cluster.is_running() && cluster.page_is_sound(page, block)
-        };
-        index.cluster.is_some_and(is_sound)
     }
 
     /// Of this block of a table its file tells what the server knows.

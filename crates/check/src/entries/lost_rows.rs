@@ -124,7 +124,7 @@ impl<'a> IndexWitness<'a> {
                 self.has_damage |= pages.bytes(block).is_none();
                 continue;
             };
-            if !is_believed && !relation.is_untorn(fork, page, block) {
+            if !is_believed {
                 self.is_unsettled = true;
                 continue;
             }

@@ -39,7 +39,11 @@ struct Clinic {
 
 impl Clinic {
     fn with(sql: &str) -> Self {
-        let copy = copy_of(&seed(&server(18), Checksums::On));
+        Clinic::of(Checksums::On, sql)
+    }
+
+    fn of(checksums: Checksums, sql: &str) -> Self {
+        let copy = copy_of(&seed(&server(18), checksums));
         let options = StartOptions::default().with("autovacuum", "off");
         let server = copy.start_with(&options).expect("a server");
         execute(&server, sql);
@@ -332,6 +336,29 @@ fn after_a_crash_only_what_recovery_leaves_alone_is_damage() {
     let document = clinic.check(Level::Structure);
     assert_eq!(self::told(&document)[0].0, "file-truncated");
     assert_eq!(document.verdict, Verdict::Damaged);
+}
+
+/// A table whose key has a single leaf, which a record since the checkpoint changes.
+const ONE_LEAF: &str = "\
+CREATE TABLE public.one_leaf (id int PRIMARY KEY, what text);
+INSERT INTO public.one_leaf SELECT i, repeat('v', 300) || i FROM generate_series(1, 300) AS i;
+CHECKPOINT;
+INSERT INTO public.one_leaf VALUES (5000, 'new')";
+
+#[test]
+fn after_a_crash_a_page_of_zeros_that_only_a_changed_leaf_names_is_not_checked() {
+    let mut clinic = Clinic::with(ONE_LEAF);
+    let path = clinic.path("public.one_leaf");
+    clinic.server.take().expect("it runs").kill();
+    let is_open = |document: &CheckDocument| {
+        let mut open = document.coverage.not_checked.iter();
+        open.any(|one| one.what.contains("block 3, which is all zeros") && !one.inherent)
+    };
+    assert!(!is_open(&clinic.check(Level::Structure)));
+    zero(&path, 3);
+    let document = clinic.check(Level::Structure);
+    assert!(is_open(&document), "{:?}", document.coverage.not_checked);
+    assert_ne!(document.verdict, Verdict::Healthy);
 }
 
 #[test]

@@ -28,6 +28,10 @@ pub(super) enum Hurt {
     Misplaced,
     /// The file holds nothing.
     Emptied,
+    /// One page is what it was before its last rows came.
+    Shortened,
+    /// The file is another relation's.
+    Foreign,
 }
 
 impl Hurt {
@@ -44,6 +48,8 @@ impl Hurt {
             Hurt::Sector => "sector",
             Hurt::Misplaced => "misplaced",
             Hurt::Emptied => "emptied",
+            Hurt::Shortened => "shortened",
+            Hurt::Foreign => "foreign",
         }
     }
 }
@@ -64,6 +70,12 @@ const OF_DIRECTORIES: &[Hurt] = &[Hurt::Missing];
 pub(super) enum Object {
     /// A fork of a relation of the database `postgres`, by schema and name.
     Relation(&'static str, &'static str, Fork),
+    /// The rows that came last to a page of such a table.
+    LastRowsOf(&'static str, &'static str),
+    /// The file of such a table, in the place of which another table's is put.
+    FileOf([&'static str; 2], [&'static str; 2]),
+    /// The table that holds the large objects.
+    LargeObjects,
     /// The TOAST table of such a relation.
     ToastOf(&'static str, &'static str),
     /// The index of that TOAST table.
@@ -152,6 +164,14 @@ const fn keyed(name: &'static str, relation: &'static str) -> Witness {
     }
 }
 
+const fn last_rows(name: &'static str, relation: &'static str) -> Witness {
+    witness(
+        name,
+        Object::LastRowsOf("shop", relation),
+        NoticedWhen::WithRows,
+    )
+}
+
 const fn index(name: &'static str, schema: &'static str, relation: &'static str) -> Witness {
     witness(
         name,
@@ -214,6 +234,18 @@ pub(super) static WITNESSES: &[Witness] = &[
         }],
         ..table("table-without-index", "plain")
     },
+    Witness {
+        is_counted: true,
+        ..last_rows("rows-of-a-page", "distant")
+    },
+    last_rows("rows-of-a-page-with-hash-index", "tag"),
+    last_rows("rows-of-a-page-with-gist-index", "area"),
+    witness(
+        "file-of-a-partition",
+        Object::FileOf(["shop", "reading_old"], ["shop", "reading_new"]),
+        NoticedWhen::WithRows,
+    ),
+    witness("large-objects", Object::LargeObjects, NoticedWhen::WithRows),
     witness(
         "toast",
         Object::ToastOf("shop", "document"),
@@ -318,6 +350,8 @@ pub(super) enum Site {
     Pages { path: String, blocks: Vec<u64> },
     /// The end of a file, from this length on.
     Tail { path: String, len: u64 },
+    /// A file, in the place of which another one is copied.
+    Replaced { path: String, by: String },
     /// Bytes of a file.
     Bytes { path: String, offset: u64, len: u64 },
     /// A whole small file.
@@ -371,6 +405,9 @@ impl Finder<'_> {
     fn cells(&self, witness: &'static Witness) -> Vec<Cell> {
         let sites = match witness.object {
             Object::Relation(schema, name, fork) => self.in_relation(schema, name, fork),
+            Object::LastRowsOf(schema, name) => self.in_rows(schema, name),
+            Object::FileOf(own, other) => self.replaced(own, other),
+            Object::LargeObjects => self.in_large_objects(),
             Object::ToastOf(schema, name) => self.in_toast(schema, name, Part::Table),
             Object::ToastIndexOf(schema, name) => self.in_toast(schema, name, Part::Index),
             Object::File(path) => self.in_file(path.into()),
@@ -400,6 +437,34 @@ impl Finder<'_> {
         relation.map_or_else(Vec::new, |relation| self.in_fork(relation, fork))
     }
 
+    fn in_rows(&self, schema: &str, name: &str) -> Vec<(Hurt, Site)> {
+        let Some((path, blocks)) = self.main_file(schema, name) else {
+            return Vec::new();
+        };
+        let blocks = vec![self.seed % blocks];
+        vec![(Hurt::Shortened, Site::Pages { path, blocks })]
+    }
+
+    fn replaced(&self, own: [&str; 2], other: [&str; 2]) -> Vec<(Hurt, Site)> {
+        let file = |[schema, name]: [&str; 2]| Some(self.main_file(schema, name)?.0);
+        let both = file(own).zip(file(other));
+        let site = both.map(|(path, by)| (Hurt::Foreign, Site::Replaced { path, by }));
+        site.into_iter().collect()
+    }
+
+    fn in_large_objects(&self) -> Vec<(Hurt, Site)> {
+        let (schema, name) = ("pg_catalog", "pg_largeobject");
+        let mut sites = self.in_relation(schema, name, Fork::Main);
+        let file = self.main_file(schema, name);
+        sites.extend(file.map(|(path, _)| (Hurt::Emptied, Site::Tail { path, len: 0 })));
+        sites
+    }
+
+    /// The first file of such a relation, and how many blocks it has.
+    fn main_file(&self, schema: &str, name: &str) -> Option<(String, u64)> {
+        self.file_of(self.relation(schema, name)?, Fork::Main)
+    }
+
     fn in_toast(&self, schema: &str, name: &str, part: Part) -> Vec<(Hurt, Site)> {
         let Some(table) = self.relation(schema, name) else {
             return Vec::new();
@@ -418,6 +483,17 @@ impl Finder<'_> {
     }
 
     fn in_fork(&self, relation: &Relation, fork: Fork) -> Vec<(Hurt, Site)> {
+        let Some((path, blocks)) = self.file_of(relation, fork) else {
+            return Vec::new();
+        };
+        let page_bytes = u64::from(self.cluster.build.block_size);
+        OF_PAGES
+            .iter()
+            .flat_map(|hurt| self.page_sites(*hurt, &path, blocks, page_bytes))
+            .collect()
+    }
+
+    fn file_of(&self, relation: &Relation, fork: Fork) -> Option<(String, u64)> {
         let wanted = |files: &ForkFiles| {
             files.filenode == relation.filenode && files.fork == fork && files.temporary.is_none()
         };
@@ -430,15 +506,9 @@ impl Finder<'_> {
             .filter_map(|home| self.cluster.files(home).ok())
             .flatten()
             .find(wanted);
-        let Some(files) = files.filter(|files| files.bytes() > 0) else {
-            return Vec::new();
-        };
-        let page_bytes = u64::from(self.cluster.build.block_size);
-        let (path, blocks) = (files.path(0), files.bytes() / page_bytes);
-        OF_PAGES
-            .iter()
-            .flat_map(|hurt| self.page_sites(*hurt, &path, blocks, page_bytes))
-            .collect()
+        let files = files.filter(|files| files.bytes() > 0)?;
+        let blocks = files.bytes() / u64::from(self.cluster.build.block_size);
+        Some((files.path(0), blocks))
     }
 
     /// Of one page: the first, the last and one by the seed.
@@ -471,7 +541,13 @@ impl Finder<'_> {
                 vec![(hurt, Site::Tail { path: path(), len })]
             }
             Hurt::Missing => vec![(hurt, Site::Gone { path: path() })],
-            Hurt::Bytes | Hurt::Bit | Hurt::Sector | Hurt::Misplaced | Hurt::Emptied => Vec::new(),
+            Hurt::Bytes
+            | Hurt::Bit
+            | Hurt::Sector
+            | Hurt::Misplaced
+            | Hurt::Emptied
+            | Hurt::Shortened
+            | Hurt::Foreign => Vec::new(),
         }
     }
 
@@ -539,6 +615,7 @@ impl Site {
                 [one] => format!("{path}, block {one}"),
                 many => format!("{path}, {} blocks", many.len()),
             },
+            Site::Replaced { path, by } => format!("{path}, by {by}"),
             Site::Tail { path, len } => format!("{path}, from byte {len} on"),
             Site::Bytes { path, offset, len } => format!("{path}, {len} bytes from {offset} on"),
             Site::File { path, .. } | Site::Gone { path } => path.clone(),

@@ -25,3 +25,4 @@ DO $$ BEGIN FOR i IN 1..60 LOOP
   EXECUTE format('CREATE TABLE shop.small_%s (id int PRIMARY KEY, word text)', i);
   EXECUTE format('INSERT INTO shop.small_%s SELECT g, md5(g::text) FROM generate_series(1, 100) g', i);
 END LOOP; END $$;
+SELECT lo_from_bytea(90000 + i, convert_to(repeat('large object ' || i || ' ', 500), 'UTF8')) FROM generate_series(1, 40) i;

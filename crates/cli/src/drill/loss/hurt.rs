@@ -4,8 +4,14 @@ use std::fs;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
+use pgclinic_format::build::{put_u16, seal_page};
+use pgclinic_format::page::HEADER_BYTES;
+use pgclinic_format::{BlockNo, LinePointer, LpFlags, Page};
+
 use super::cells::{Hurt, Site};
 use crate::exit::Failure;
+
+const PD_LOWER_AT: usize = 12;
 
 /// What the bench does not bring back by itself: a link, and where it led.
 pub(super) struct Kept {
@@ -42,6 +48,9 @@ impl Bench<'_> {
         match site {
             Site::Pages { path, blocks } => {
                 return self.hurt_pages(hurt, (site, path, blocks), page_bytes);
+            }
+            Site::Replaced { path, by } => {
+                fs::copy(at(by), at(path))?;
             }
             Site::Tail { path, len } => open(&at(path))?.set_len(*len)?,
             Site::Bytes { path, offset, len } => {
@@ -85,15 +94,16 @@ impl Bench<'_> {
         let file = open(&self.pgdata.join(path))?;
         for block in blocks {
             let offset = block * page_bytes as u64;
+            let mut now = vec![0; page_bytes];
+            file.read_exact_at(&mut now, offset)?;
             let page = match hurt {
+                Hurt::Shortened => shortened(&now, BlockNo::try_from(*block)?),
                 Hurt::OldCopy => match self.older_page(path, offset, page_bytes) {
                     Some(page) => page,
                     None => return Ok(None),
                 },
                 _ => self.bytes(hurt, page_bytes, site),
             };
-            let mut now = vec![0; page_bytes];
-            file.read_exact_at(&mut now, offset)?;
             if now == page {
                 return Ok(None);
             }
@@ -131,6 +141,31 @@ impl Bench<'_> {
             _ => vec![0; len],
         }
     }
+}
+
+/// A page without the last third of its line pointers and their rows, as it was before they came.
+fn shortened(page: &[u8], block: BlockNo) -> Vec<u8> {
+    let mut older = page.to_vec();
+    let Some(view) = Page::parse(page) else {
+        return older;
+    };
+    let left = view.line_pointer_count() - view.line_pointer_count() / 3;
+    let kept = view.line_pointers().take(usize::from(left));
+    let rows = kept.filter(|(_, pointer)| pointer.flags() == LpFlags::Normal);
+    let upper = rows.map(|(_, pointer)| pointer.lp_off()).min();
+    let upper = upper.unwrap_or(view.pd_special());
+    let lower = usize::from(left) * LinePointer::SIZE + HEADER_BYTES;
+    if let Some(gone) = older.get_mut(lower..usize::from(upper)) {
+        gone.fill(0);
+    }
+    put_u16(
+        &mut older,
+        PD_LOWER_AT,
+        u16::try_from(lower).unwrap_or(upper),
+    );
+    put_u16(&mut older, PD_LOWER_AT + 2, upper);
+    seal_page(&mut older, block);
+    older
 }
 
 /// As many bytes of the same file: those before, or after the first.

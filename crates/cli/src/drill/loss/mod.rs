@@ -22,7 +22,8 @@ use std::sync::atomic::AtomicBool;
 
 use pgclinic_cluster::Cluster;
 use pgclinic_model::document::{
-    LossCell, LostDatabase, NotRun, Outcome as Ending, SalvageReport, TableAccount, Verdict,
+    LargeObjectsAccount, LossCell, LostDatabase, NotRun, Outcome as Ending, SalvageReport,
+    TableAccount, Verdict,
 };
 use pgclinic_model::{CheckDocument, Level, Selection, Severity};
 use pgclinic_salvage::formats::form_named;
@@ -306,8 +307,10 @@ fn failures_of_salvage(cell: &LossCell, witness: &cells::Witness) -> Vec<String>
             "the salvage calls it whole; {lost} rows are lost and {wrong} are wrong"
         ));
     }
-    // An account that calls itself incomplete vouches for no row alone.
-    if *wrong > 0 && cell.outcome != "incomplete" {
+    // An account that calls itself incomplete vouches for no row alone, and one that names the file
+    // as another table's for none of its rows.
+    let is_named = cell.hurt == Hurt::Foreign.name() && cell.marked >= *wrong;
+    if *wrong > 0 && cell.outcome != "incomplete" && !is_named {
         failures.push(format!(
             "{wrong} rows are not the server's and stand among the good ones"
         ));
@@ -408,6 +411,12 @@ fn is_named(account: &SalvageReport, file: &str) -> bool {
     let (database, name) = file.split_once('/').unwrap_or_default();
     let mut told = account.not_salvaged.iter().map(|told| &told.what);
     let lost = |one: &LostDatabase| one.database == database;
+    let objects_are_lost = |one: &LargeObjectsAccount| {
+        one.database == database && one.file.starts_with(file) && !one.places.is_empty()
+    };
+    if account.large_objects.iter().any(objects_are_lost) {
+        return true;
+    }
     told.any(|what| what.contains(name) || what.contains(database))
         || account.lost_databases.iter().any(lost)
 }

@@ -15,6 +15,13 @@ const TABLES: &str = "SELECT quote_ident(nspname) || '.' || quote_ident(relname)
      JOIN pg_namespace n ON n.oid = relnamespace WHERE relkind = 'r' AND nspname !~ '^pg_' \
      AND nspname <> 'information_schema' ORDER BY 1";
 
+/// The file of the large objects, without its ending.
+const OBJECTS_FILE: &str = "large_objects";
+
+/// Each large object with its text: those of the content hold nothing else.
+const LARGE_OBJECTS: &str = "SELECT oid || ',' || convert_from(lo_get(oid), 'UTF8') \
+     FROM pg_largeobject_metadata ORDER BY oid";
+
 /// Settings under which the server prints values as a salvage does.
 const SETTINGS: &[(&str, &str)] = &[
     ("DateStyle", "ISO"),
@@ -81,16 +88,36 @@ impl Truth {
             );
             self.tables.insert(file, lines_of(&bytes));
         }
+        let mut objects = Lines::new();
+        for object in session
+            .query(LARGE_OBJECTS)?
+            .into_iter()
+            .flatten()
+            .flatten()
+        {
+            objects.insert(object.into_bytes(), 1);
+        }
+        if !objects.is_empty() {
+            let file = format!("{}/{OBJECTS_FILE}", encoded(database));
+            self.tables.insert(file, objects);
+        }
         Ok(())
     }
 
     /// Holds what a salvage wrote into this directory against it, table by table.
     pub(super) fn compared_with(&self, written: &Path) -> BTreeMap<String, Comparison> {
         let compared = |(file, lines): (&String, &Lines)| {
-            let good = rows_of(&written.join(format!("{file}.csv")));
+            let holds_objects = file.ends_with(OBJECTS_FILE);
+            let good = if holds_objects {
+                members_of(&written.join(format!("{file}.tar")))
+            } else {
+                lines_of(&rows_of(&written.join(format!("{file}.csv"))))
+            };
             let suspect = rows_of(&written.join(format!("{file}.suspect.csv")));
             let mut left = lines.clone();
-            let wrong = take(&mut left, lines_of(&good));
+            let missing = take(&mut left, good);
+            // An object with a gap stands under its number, and the account must name the file.
+            let wrong = if holds_objects { 0 } else { missing };
             // Suspects are for whoever looks at them: they replace no row and make none wrong.
             take(&mut left, suspects_of(&suspect));
             let rows = lines.values().sum::<u64>();
@@ -120,6 +147,33 @@ impl Sum for Comparison {
             wrong: sum.wrong + one.wrong,
         })
     }
+}
+
+/// The large objects of a tar file, each with what it holds.
+fn members_of(file: &Path) -> Lines {
+    const BLOCK: usize = 512;
+    let bytes = std::fs::read(file).unwrap_or_default();
+    let (mut members, mut rest) = (Lines::new(), bytes.as_slice());
+    while let Some((head, content)) = rest.split_at_checked(BLOCK) {
+        let text = |range| {
+            let field = head.get(range).unwrap_or_default();
+            let text = String::from_utf8_lossy(field);
+            text.trim_end_matches('\0').to_owned()
+        };
+        let (name, size) = (text(0..100), usize::from_str_radix(&text(124..135), 8));
+        let Some(size) = size.ok().filter(|_| !name.is_empty()) else {
+            break;
+        };
+        if name != "restore.sql" {
+            let mut member = format!("{name},").into_bytes();
+            member.extend_from_slice(content.get(..size).unwrap_or_default());
+            members.insert(member, 1);
+        }
+        rest = content
+            .get(size.next_multiple_of(BLOCK)..)
+            .unwrap_or_default();
+    }
+    members
 }
 
 /// What stands after the line with the names.
