@@ -239,6 +239,7 @@ fn shown(injury: &Injury, planned: &PlannedInjury) -> String {
             } => format!("  {path}: {} bytes at {offset}\n", after.len()),
             Change::Cut { path, len, .. } => format!("  {path}: truncated to {len} bytes\n"),
             Change::Remove { path, .. } => format!("  {path}: removed\n"),
+            other => format!("  {}: made\n", other.path()),
         });
     }
     if !damage.must.is_empty() {

@@ -15,7 +15,7 @@ use std::sync::Arc;
 use common::options;
 use pgclinic_salvage::{Rows, SalvageOptions, salvage};
 use pgclinic_servers::Checksums;
-use pgclinic_source::{DataDirectory, Overlay, OverlayPatch, Source};
+use pgclinic_source::{DataDirectory, Source};
 use pgclinic_surgery::{InjuryOptions, InjuryTargets, PlannedInjury, injuries, plan_on};
 use pgclinic_testkit::{Quiet, seed, server};
 
@@ -100,24 +100,6 @@ fn is_marked(row: &Row, table: &TableAccount) -> bool {
     row.verdict != "live" || table.places_omitted > 0 || table.places.iter().any(is_here)
 }
 
-fn overlay(patch: &Patch) -> Vec<OverlayPatch> {
-    let one = |change: &Change| match change.clone() {
-        Change::Bytes {
-            path,
-            offset,
-            after: bytes,
-            ..
-        } => OverlayPatch::Bytes {
-            path,
-            offset,
-            bytes,
-        },
-        Change::Cut { path, len, .. } => OverlayPatch::Cut { path, len },
-        Change::Remove { path, .. } => OverlayPatch::Remove { path },
-    };
-    patch.changes.iter().map(one).collect()
-}
-
 /// Blocks that a patch changes, by path.
 fn hurt_blocks(patch: &Patch) -> BTreeMap<String, BTreeSet<u32>> {
     let mut blocks: BTreeMap<String, BTreeSet<u32>> = BTreeMap::new();
@@ -133,7 +115,7 @@ fn hurt_blocks(patch: &Patch) -> BTreeMap<String, BTreeSet<u32>> {
             Change::Cut { len, .. } => {
                 hurt.extend(u32::try_from(len / PAGE_BYTES).unwrap_or(0)..10_000)
             }
-            Change::Remove { .. } => hurt.extend(0..10_000),
+            _ => hurt.extend(0..10_000),
         }
     }
     blocks
@@ -203,8 +185,7 @@ impl Hospital {
     /// What is wrong with the salvage after this injury.
     fn complaints(&self, planned: &PlannedInjury) -> Vec<String> {
         let folder = tempfile::tempdir().expect("a directory");
-        let patches = overlay(&planned.patch);
-        let hurt = Overlay::new(Arc::clone(&self.source), patches).expect("patches");
+        let hurt = overlay(Arc::clone(&self.source), &planned.patch).expect("patches");
         let Some((account, tables)) = run(Arc::new(hurt), &folder.path().join("out")) else {
             // Refused with a sentence: the version or the control file is gone.
             return Vec::new();
