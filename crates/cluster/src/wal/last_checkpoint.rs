@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use pgclinic_format::control_file::{Checkpoint, State};
-use pgclinic_format::wal::{Event, PageHeader, Shape, WalReader};
+use pgclinic_format::wal::{Event, PageHeader, Record, Shape, WalReader};
 use pgclinic_format::{ControlFile, Layout, Lsn};
 use pgclinic_source::{EntryKind, Source};
 
@@ -34,11 +34,11 @@ struct Found {
 }
 
 /// What was seen on the way back to the last checkpoint.
-struct Search<'a> {
+pub(super) struct Search<'a> {
     source: &'a dyn Source,
     shape: Shape,
-    files: Arc<WalFiles>,
-    timelines: Timelines,
+    pub(super) files: Arc<WalFiles>,
+    pub(super) timelines: Timelines,
     /// A recovery ended after it, so that the server's own checkpoint may be an older restartpoint.
     is_promoted: bool,
 }
@@ -74,7 +74,7 @@ pub(crate) fn control_from_wal(
 }
 
 impl<'a> Search<'a> {
-    fn new(source: &'a dyn Source, shape: Shape) -> Option<Self> {
+    pub(super) fn new(source: &'a dyn Source, shape: Shape) -> Option<Self> {
         let files = WalFiles::list(source, &shape);
         let target = newest_timeline(source, &shape, &files)?;
         Some(Search {
@@ -147,20 +147,8 @@ impl<'a> Search<'a> {
     /// Gives the checkpoints that begin in a segment, and ends of recoveries, until `goes_on` is
     /// false.
     fn each_checkpoint(&self, number: u64, mut goes_on: impl FnMut(RecoveryPoint) -> bool) {
-        let size = u64::from(self.shape.segment_bytes);
-        let Some(begin) = number.checked_mul(size) else {
-            return;
-        };
-        let end = Lsn(begin.saturating_add(size));
-        let mut reader = WalReader::new(self.pages(), self.shape, Lsn(begin));
-        if reader.find_first().is_err() {
-            return;
-        }
-        while let Ok(record) = reader.read() {
-            if record.lsn >= end {
-                break;
-            }
-            let seen = match Event::of(&record, self.shape.major) {
+        self.each_record(number, |record| {
+            let seen = match Event::of(record, self.shape.major) {
                 Event::Checkpoint {
                     shutdown,
                     checkpoint,
@@ -171,9 +159,26 @@ impl<'a> Search<'a> {
                     shutdown,
                 }),
                 Event::EndOfRecovery { .. } => RecoveryPoint::EndOfRecovery,
-                _ => continue,
+                _ => return true,
             };
-            if !goes_on(seen) {
+            goes_on(seen)
+        });
+    }
+
+    /// Gives the records that begin in a segment, from its first one up to where they break, until
+    /// `goes_on` is false.
+    pub(super) fn each_record(&self, number: u64, mut goes_on: impl FnMut(&Record<'_>) -> bool) {
+        let size = u64::from(self.shape.segment_bytes);
+        let Some(begin) = number.checked_mul(size) else {
+            return;
+        };
+        let end = Lsn(begin.saturating_add(size));
+        let mut reader = WalReader::new(self.pages(), self.shape, Lsn(begin));
+        if reader.find_first().is_err() {
+            return;
+        }
+        while let Ok(record) = reader.read() {
+            if record.lsn >= end || !goes_on(&record) {
                 break;
             }
         }
@@ -220,7 +225,7 @@ fn head(source: &dyn Source, name: &str) -> Option<PageHeader> {
 
 /// What most heads of segments say of cluster and sizes. One that was brought from elsewhere is
 /// outvoted.
-fn shape_of(source: &dyn Source, layout: &Layout, build: Build) -> Option<Shape> {
+pub(super) fn shape_of(source: &dyn Source, layout: &Layout, build: Build) -> Option<Shape> {
     let entries = source.list("pg_wal").ok()?.into_iter();
     let segments =
         entries.filter(|entry| entry.kind == EntryKind::File && is_segment_name(&entry.name));
