@@ -43,7 +43,8 @@ pub use experiment::{
 };
 pub use heal::{
     AppliedHeal, Cure, CureOutcome, CureRequest, DanglingEntries, FieldChange, HEAL_SCHEMA,
-    HealBasis, HealDocument, HealEvidence, HealOutcome, HealRow, NotHealed, PageChange, SavedRows,
+    HealBasis, HealDocument, HealEvidence, HealFile, HealOutcome, HealRow, NotHealed, PageChange,
+    SavedRows, StartCure, TableFates,
 };
 pub use inspect::{Field, HexRange, InspectDocument, ItemAnatomy, PageAnatomy, ValueAnatomy};
 pub use loss::{LossCell, LossDocument};

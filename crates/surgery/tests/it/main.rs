@@ -16,3 +16,4 @@ mod old_journals;
 mod parity;
 mod pg_checksums;
 mod safety;
+mod start_again;

@@ -9,7 +9,7 @@ use pgclinic_model::shell_word;
 use pgclinic_surgery::cures::{HealPlan, ProvenPages, check_again, plan_heal, rows_to_save};
 use pgclinic_surgery::{Applied, Consent, FileBeside, JournalFolder, Operation, apply, copy_to};
 
-use super::{Arguments, document_of, opened, still};
+use super::{Arguments, document_of, opened, start, still};
 use crate::env::Env;
 use crate::exit::Failure;
 use crate::journal_beside::journal_beside;
@@ -80,7 +80,7 @@ impl Job<'_> {
 }
 
 /// Once the journal is there, something may have been written, and two ways lead on.
-fn interrupted(error: &pgclinic_surgery::Error, journal: Option<&PathBuf>) -> Failure {
+pub(super) fn interrupted(error: &pgclinic_surgery::Error, journal: Option<&PathBuf>) -> Failure {
     let Some(journal) = journal else {
         return Failure::new(error);
     };
@@ -111,11 +111,11 @@ fn refuse_other_cures(
     Ok(())
 }
 
-fn identifier(document: &HealDocument) -> Result<u64, Failure> {
+pub(super) fn identifier(document: &HealDocument) -> Result<u64, Failure> {
     Ok(document.basis.system_identifier.parse()?)
 }
 
-fn plan_file(document: &HealDocument) -> Result<FileBeside, Failure> {
+pub(super) fn plan_file(document: &HealDocument) -> Result<FileBeside, Failure> {
     Ok(FileBeside {
         name: PLAN_FILE.into(),
         bytes: serde_json::to_vec_pretty(document)?,
@@ -123,14 +123,14 @@ fn plan_file(document: &HealDocument) -> Result<FileBeside, Failure> {
 }
 
 /// For whoever reads the journal.
-fn what(cures: &[Cure]) -> String {
+pub(super) fn what(cures: &[Cure]) -> String {
     let words = cures
         .iter()
         .map(|cure| format!("{} {}", cure.name, cure.place));
     words.collect::<Vec<_>>().join("; ")
 }
 
-fn with_applied(
+pub(super) fn with_applied(
     mut document: HealDocument,
     home: &Path,
     applied: &Applied,
@@ -153,13 +153,16 @@ pub(super) fn checked(
     home: &Path,
     world: &Env<'_>,
 ) -> Result<HealDocument, Failure> {
+    if start::is_start(&document) {
+        return start::checked(document, home, world);
+    }
     let cluster = opened(home, world)?;
     document.other_findings = check_again(&cluster, &mut document.cures);
     document.outcome = outcome_of(&document);
     Ok(document)
 }
 
-fn outcome_of(document: &HealDocument) -> HealOutcome {
+pub(super) fn outcome_of(document: &HealDocument) -> HealOutcome {
     let has = |outcome| document.cures.iter().any(|cure| cure.outcome == outcome);
     if has(CureOutcome::DamageRemains) || !document.not_healed.is_empty() {
         HealOutcome::DamageRemains
@@ -174,7 +177,7 @@ fn outcome_of(document: &HealDocument) -> HealOutcome {
 }
 
 /// Cures to which nobody consented stand in the report, after the others.
-fn add_left_out(healed: &mut HealDocument, shown: HealDocument, chosen: &[usize]) {
+pub(super) fn add_left_out(healed: &mut HealDocument, shown: HealDocument, chosen: &[usize]) {
     let all = (0..).zip(shown.cures.into_iter().zip(shown.request));
     for (_, (cure, request)) in all.filter(|(index, _)| !chosen.contains(index)) {
         healed.cures.push(Cure {
