@@ -149,9 +149,7 @@ impl Filled {
         };
         let first = pages.first_on(from).unwrap_or(begin);
         let room = u32::try_from(bytes.len().saturating_mul(4)).unwrap_or(u32::MAX);
-        let end = begin
-            .checked_add(room.saturating_sub(1))
-            .unwrap_or(u32::MAX);
+        let end = begin.saturating_add(room.saturating_sub(1));
         for (xid, own) in votes.range(first..=end) {
             let status = match own {
                 Votes { committed: 1.., .. } => COMMITTED,

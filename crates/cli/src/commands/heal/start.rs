@@ -142,13 +142,8 @@ fn carry_out(
         )
     })?;
     let mut planned = document_of(&cluster, &home, &plan);
-    let of = |all: &[Cure]| {
-        chosen
-            .iter()
-            .filter_map(|at| all.get(*at).cloned())
-            .collect()
-    };
-    planned.cures = of(&plan.cures);
+    let cures = chosen.iter().filter_map(|at| plan.cures.get(*at));
+    planned.cures = cures.cloned().collect();
     let requests = chosen.iter().filter_map(|at| plan.request.get(*at));
     planned.request = requests.cloned().collect();
     stillness.holds()?;
