@@ -6,8 +6,8 @@
 //!
 //! [`plan_start`] looks at the files of a stopped cluster. A draft is exact where evidence proves
 //! what was there, and lossy otherwise; a lossy one says first what it costs. What the server asks
-//! for at its start is in `src/backend/postmaster/postmaster.c`, `src/backend/utils/init/miscinit.c`
-//! and `src/backend/access/transam/{xlog,xlogrecovery,slru}.c`.
+//! for at its start is in `src/backend/postmaster/postmaster.c`,
+//! `src/backend/utils/init/miscinit.c` and `src/backend/access/transam/{xlog,xlogrecovery,slru}.c`.
 
 mod backup_label;
 mod control_file;

@@ -83,7 +83,7 @@ impl Ground<'_> {
             .as_bytes()
             .first_chunk()
             .map_or(1, |own| u64::from_le_bytes(*own));
-        (number >> 1, "made up: nothing that is left tells".into())
+        (number >> 1, "made up: nothing that is left says".into())
     }
 
     pub(super) fn checksum_why(&self, pages: &PageCounters) -> String {

@@ -134,7 +134,7 @@ impl Ground<'_> {
                 Known::new(timeline, "names of files in pg_wal")
             }
             _ if control.is_some() => Known::new(own, "the control file"),
-            _ => Known::new(own, "nothing tells: the first one"),
+            _ => Known::new(own, "nothing says otherwise: the first one"),
         }
     }
 

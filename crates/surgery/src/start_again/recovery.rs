@@ -29,7 +29,7 @@ pub(super) fn why_not(cluster: &Cluster, recovery: &Recovery) -> Option<String> 
             Some(format!("no checkpoint record stands at {at}: {}", end.why))
         }
         CheckpointState::Other { manager, info } => Some(format!(
-            "the record at {at} is none of a checkpoint (manager {manager}, info {info:#04x})"
+            "the record at {at} is of another kind (manager {manager}, info {info:#04x})"
         )),
     };
     why.or_else(|| gap(recovery, &survey))

@@ -53,21 +53,21 @@ fn draft(cluster: &Cluster, home: &DatabaseDirectory) -> Option<Draft> {
         "the map is written again: every mapped catalog in the file that has its own number",
     );
     let draft = draft.because(why).because(format!(
-        "the files of all {} catalogs and indexes are there under the numbers that they were born with, which they lose when they are written anew",
+        "the files of all {} catalogs and indexes are there under the numbers that they were born with, which they lose when they are rewritten",
         oids.len()
     ));
     Some(draft.change(format!("{} mappings", oids.len()), change))
 }
 
 /// Relations with files in a directory, by number, with the bytes of their first segment.
-fn files(cluster: &Cluster, folder: &str) -> BTreeMap<Oid, u64> {
+fn files(cluster: &Cluster, directory: &str) -> BTreeMap<Oid, u64> {
     let source = cluster.source().as_ref();
-    let entries = source.list(folder).unwrap_or_default().into_iter();
+    let entries = source.list(directory).unwrap_or_default().into_iter();
     let files = entries.filter(|entry| entry.kind == EntryKind::File);
     files
         .filter_map(|entry| {
             let number: Oid = entry.name.parse().ok()?;
-            Some((number, source.len(&format!("{folder}/{number}")).ok()?))
+            Some((number, source.len(&format!("{directory}/{number}")).ok()?))
         })
         .collect()
 }

@@ -121,18 +121,18 @@ fn signals(cluster: &Cluster) -> Vec<String> {
         .collect()
 }
 
-/// `KillExistingXLOG`, `KillExistingArchiveStatus`: segments, whole or partial, and what is noted of
-/// their archiving. Histories stay.
+/// `KillExistingXLOG`, `KillExistingArchiveStatus`: segments, whole or partial, and what is noted
+/// of their archiving. Histories stay.
 fn old_wal(cluster: &Cluster) -> Vec<String> {
-    let list = |folder: &str| {
-        let entries = cluster.source().list(folder).unwrap_or_default();
+    let list = |directory: &str| {
+        let entries = cluster.source().list(directory).unwrap_or_default();
         let own = entries.into_iter().filter(|entry| {
             let is_file = entry.kind == EntryKind::File;
             let (name, ending) = entry.name.split_at_checked(24).unwrap_or(("", ""));
             let digits = name.bytes().all(|byte| byte.is_ascii_hexdigit());
             is_file && name.len() == 24 && digits && is_of_segment(ending)
         });
-        own.map(|entry| format!("{folder}/{}", entry.name))
+        own.map(|entry| format!("{directory}/{}", entry.name))
             .collect::<Vec<_>>()
     };
     let mut all = list("pg_wal");
@@ -220,7 +220,7 @@ fn warnings(filled: &Filled, fates: &Fates, pages: &PageCounters) -> Vec<String>
     }
     if filled.asked > 0 {
         warnings.push(format!(
-            "{} rows ask for the status of {} transactions that is lost, and none of their rows tells: they count as rolled back",
+            "{} rows ask for the status of {} transactions that is lost, and none of their rows has it: they count as rolled back",
             filled.rows_asked, filled.asked
         ));
     }

@@ -28,19 +28,19 @@ pub(super) fn drafts(cluster: &Cluster) -> Vec<Draft> {
 fn slots(cluster: &Cluster) -> Vec<Draft> {
     let source = cluster.source().as_ref();
     let entries = source.list("pg_replslot").unwrap_or_default();
-    let folders = entries.into_iter();
+    let directories = entries.into_iter();
     // The server removes by itself what ends in .tmp.
-    let folders =
-        folders.filter(|entry| entry.kind != EntryKind::File && !entry.name.ends_with(".tmp"));
-    folders
+    let directories =
+        directories.filter(|entry| entry.kind != EntryKind::File && !entry.name.ends_with(".tmp"));
+    directories
         .filter_map(|entry| slot(cluster, &entry.name))
         .collect()
 }
 
 fn slot(cluster: &Cluster, name: &str) -> Option<Draft> {
     let source = cluster.source().as_ref();
-    let folder = format!("pg_replslot/{name}");
-    let path = format!("{folder}/state");
+    let directory = format!("pg_replslot/{name}");
+    let path = format!("{directory}/state");
     let why = match read_all(source, &path, SMALL_BYTES_MAX) {
         Ok(bytes) => format!("{path}: {}", words_of(slot_fault(&bytes)?)),
         Err(error) if error.kind == SourceErrorKind::NotFound => format!("{path} is not there"),
@@ -54,11 +54,14 @@ fn slot(cluster: &Cluster, name: &str) -> Option<Draft> {
     )
     .because(why)
     .warn("whoever used the slot makes a new one, and begins with a new copy; WAL is no longer kept for it");
-    for entry in source.list(&folder).ok()? {
-        let own = format!("{folder}/{}", entry.name);
+    for entry in source.list(&directory).ok()? {
+        let own = format!("{directory}/{}", entry.name);
         draft = draft.change("set aside beside the journal", remove(&own));
     }
-    Some(draft.change("removed, empty", Change::RemoveDirectory { path: folder }))
+    Some(draft.change(
+        "removed, empty",
+        Change::RemoveDirectory { path: directory },
+    ))
 }
 
 fn words_of(fault: ReplicationFault) -> String {
@@ -116,7 +119,7 @@ fn prepared_transaction(cluster: &Cluster, name: &str) -> Option<Draft> {
     );
     let draft = draft
         .because(format!("{path}: {why}"))
-        .warn("whoever coordinates it must be told that it was rolled back");
+        .warn("whoever coordinates it has to know that it was rolled back");
     let draft = draft.change("set aside beside the journal", remove(&path));
     Some(Draft {
         rows_lost: None,

@@ -106,7 +106,7 @@ fn of_transactions(
         .filter(|own| own.committed > 0 && own.aborted > 0)
         .count();
     let draft = draft.because(format!(
-        "rows of {} transactions tell by their hint bits what became of them",
+        "rows of {} transactions say by their hint bits what became of them",
         filled.told
     ));
     let is_read = counters.not_read.is_empty() && counters.checksums_wrong == 0;
@@ -117,7 +117,7 @@ fn of_transactions(
         };
     }
     let draft = draft.warn(format!(
-        "{} rows of {} transactions ask for a status that nothing tells: they count as rolled back; hint bits of {disagreed} transactions contradict each other",
+        "{} rows of {} transactions ask for a status that is lost: they count as rolled back; hint bits of {disagreed} transactions contradict each other",
         filled.rows_asked, filled.asked
     ));
     with_fates(cluster, draft)

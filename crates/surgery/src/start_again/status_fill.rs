@@ -1,5 +1,5 @@
-//! Pages of pg_xact, pg_multixact and pg_commit_ts without which a server does not start, or refuses
-//! rows: zeros, and what hint bits of rows say of their transactions.
+//! Pages of pg_xact, pg_multixact and pg_commit_ts without which a server does not start, or
+//! refuses rows: zeros, and what hint bits of rows say of their transactions.
 
 use std::collections::BTreeMap;
 

@@ -17,3 +17,4 @@ mod parity;
 mod pg_checksums;
 mod safety;
 mod start_again;
+mod start_wounds;

@@ -176,7 +176,7 @@ fn is_as_shown(shown: &HealDocument, plan: &StartPlan, chosen: &[usize]) -> bool
         .all(|at| id(&shown.cures, *at) == id(&plan.cures, *at))
 }
 
-/// Where the control file cannot be trusted, nothing but its bytes tells which cluster it is.
+/// Where the control file cannot be trusted, nothing but its bytes says which cluster it is.
 fn consent_of(document: &HealDocument) -> Result<Consent, Failure> {
     if document.basis.system_identifier.is_empty() {
         return Ok(Consent::PlanByBytes);
@@ -217,7 +217,7 @@ pub(super) fn checked(
     Ok(document)
 }
 
-/// The second look is short: nobody is told of it.
+/// The second look is short, and has no bar.
 struct NoProgress;
 
 impl pgclinic_model::Progress for NoProgress {
