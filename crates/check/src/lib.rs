@@ -45,6 +45,7 @@ mod fork_trial;
 pub use check::{
     Checksum, ClusterCheck, DatabaseCheck, ForkCx, Limits, PageCheck, PageClass, PageCx, Wants,
 };
+pub use files::missing_directory::missing_directories;
 pub use findings::{Draft, Findings};
 pub use heap::context::HeapContext;
 pub use heap::visibility_bits::VisibilityBits;

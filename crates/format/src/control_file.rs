@@ -8,10 +8,14 @@
 //! The places are the same in 13 to 18 up to the checksum version; 18 adds one byte behind it.
 //! Truth: `src/include/catalog/pg_control.h`.
 
+mod bytes;
+
 use std::fmt;
 
 use crate::bytes::{u32_at, u64_at};
 use crate::types::{Lsn, MultiXactId, Oid, Xid};
+
+pub use bytes::{CHECKPOINT_STRUCT_BYTES, CheckpointRest, places};
 
 /// `PG_CONTROL_FILE_SIZE` in bytes.
 pub const FILE_BYTES: usize = 8192;

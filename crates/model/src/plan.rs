@@ -59,6 +59,45 @@ pub enum Change {
         /// File in the journal's folder that keeps the bytes.
         kept: String,
     },
+    /// The file made, or made anew as a whole: these bytes, then zeros.
+    Write {
+        /// The file.
+        path: String,
+        /// What it begins with.
+        #[serde(with = "crate::plan::base64_bytes")]
+        bytes: Vec<u8>,
+        /// Its length in bytes; zeros follow what it begins with.
+        len: u64,
+        /// File in the journal's folder that keeps what was there; absent where nothing was.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        kept: Option<String>,
+    },
+    /// A directory made.
+    Directory {
+        /// The directory.
+        path: String,
+    },
+    /// An empty directory removed.
+    RemoveDirectory {
+        /// The directory.
+        path: String,
+    },
+    /// Permission bits of a file or directory; `.` is the data directory.
+    Mode {
+        /// The file or directory.
+        path: String,
+        /// What they must be, or nothing is written.
+        before: u32,
+        /// What they become.
+        after: u32,
+    },
+    /// A symbolic link made.
+    Link {
+        /// The link.
+        path: String,
+        /// Where it leads.
+        target: String,
+    },
 }
 
 impl Change {
@@ -68,7 +107,26 @@ impl Change {
             Change::Bytes { path, .. }
             | Change::Cut { path, .. }
             | Change::Remove { path, .. }
-            | Change::Extend { path, .. } => path,
+            | Change::Extend { path, .. }
+            | Change::Write { path, .. }
+            | Change::Directory { path }
+            | Change::RemoveDirectory { path }
+            | Change::Mode { path, .. }
+            | Change::Link { path, .. } => path,
+        }
+    }
+
+    /// File in the journal's folder that keeps what the change takes away.
+    pub fn kept(&self) -> Option<&str> {
+        match self {
+            Change::Cut { kept, .. } | Change::Remove { kept, .. } => Some(kept),
+            Change::Write { kept, .. } => kept.as_deref(),
+            Change::Bytes { .. }
+            | Change::Extend { .. }
+            | Change::Directory { .. }
+            | Change::RemoveDirectory { .. }
+            | Change::Mode { .. }
+            | Change::Link { .. } => None,
         }
     }
 }

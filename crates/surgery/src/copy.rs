@@ -25,6 +25,23 @@ pub struct MarkedCopy {
 pub fn copy_to(pgdata: &Path, to: &Path) -> Result<MarkedCopy> {
     let pgdata = resolve(pgdata)?;
     check_not_running(&pgdata)?;
+    copy_resolved(&pgdata, to)
+}
+
+/// The same of files that were watched and stood still: a crash leaves a `postmaster.pid`, whose
+/// process is not seen here, and the copy has none.
+///
+/// # Errors
+/// When its process is alive, or as [`copy_to`].
+pub fn copy_still_files(pgdata: &Path, to: &Path) -> Result<MarkedCopy> {
+    let pgdata = resolve(pgdata)?;
+    match check_not_running(&pgdata) {
+        Ok(()) | Err(Error::RunningPerhaps { .. }) => copy_resolved(&pgdata, to),
+        Err(error) => Err(error),
+    }
+}
+
+fn copy_resolved(pgdata: &Path, to: &Path) -> Result<MarkedCopy> {
     let annex = annex_of(to);
     for path in [to, &annex] {
         if fs::symlink_metadata(path).is_ok() {
@@ -34,8 +51,8 @@ pub fn copy_to(pgdata: &Path, to: &Path) -> Result<MarkedCopy> {
             });
         }
     }
-    check_outside(&pgdata, to)?;
-    copy_tree(&pgdata, to, &|path| path.starts_with(pgdata.join("pg_wal")))?;
+    check_outside(pgdata, to)?;
+    copy_tree(pgdata, to, &|path| path.starts_with(pgdata.join("pg_wal")))?;
     let tablespaces = move_tablespaces(to, &annex)?;
     mark_copy(to)?;
     Ok(MarkedCopy {

@@ -27,6 +27,8 @@ struct Simulated {
     files: Vec<Inode>,
     names: BTreeMap<PathBuf, usize>,
     lasting_names: BTreeMap<PathBuf, usize>,
+    /// Permission bits that were set.
+    modes: BTreeMap<PathBuf, u32>,
     /// Steps until the power fails.
     steps_left: Option<u64>,
 }
@@ -91,6 +93,7 @@ impl Simulated {
             files: self.files.iter().map(settle).collect(),
             names: names.clone(),
             lasting_names: names.clone(),
+            modes: self.modes.clone(),
             steps_left: None,
         }
     }
@@ -110,7 +113,7 @@ impl Simulated {
         self.names
             .iter()
             .filter(|(path, _)| {
-                path.starts_with(PGDATA) && !path.to_string_lossy().ends_with("pgclinic-undo")
+                path.starts_with(PGDATA) && !path.to_string_lossy().contains("pgclinic-")
             })
             .map(|(path, inode)| (path.clone(), self.files[*inode].now.clone()))
             .collect()
@@ -149,11 +152,11 @@ impl Storage for Simulated {
         Ok(count)
     }
 
-    fn owner(&self, _path: &Path) -> io::Result<Owner> {
+    fn owner(&self, path: &Path) -> io::Result<Owner> {
         Ok(Owner {
             uid: 26,
             gid: 26,
-            mode: 0o600,
+            mode: self.modes.get(path).copied().unwrap_or(0o600),
         })
     }
 
@@ -225,6 +228,52 @@ impl Storage for Simulated {
             .extend(own.map(|(name, inode)| (name.clone(), *inode)));
         Ok(())
     }
+
+    fn is_there(&self, path: &Path) -> io::Result<bool> {
+        Ok(self.names.contains_key(path))
+    }
+
+    fn link_target(&self, path: &Path) -> io::Result<Option<PathBuf>> {
+        let link = self.names.get(path).map(|inode| &self.files[*inode].now);
+        let target = link.and_then(|bytes| bytes.strip_prefix(LINK));
+        Ok(target.map(|target| String::from_utf8_lossy(target).into_owned().into()))
+    }
+
+    fn create_directory(&mut self, path: &Path, _owner: Owner) -> io::Result<()> {
+        self.made(path, DIRECTORY.to_vec())
+    }
+
+    fn remove_directory(&mut self, path: &Path) -> io::Result<()> {
+        self.remove(path)
+    }
+
+    fn set_mode(&mut self, path: &Path, mode: u32) -> io::Result<()> {
+        self.step()?;
+        self.modes.insert(path.into(), mode);
+        Ok(())
+    }
+
+    fn link(&mut self, target: &Path, path: &Path, _owner: Owner) -> io::Result<()> {
+        let link = [LINK, target.to_string_lossy().as_bytes()].concat();
+        self.made(path, link)
+    }
+}
+
+/// What stands for a directory, and before the target of a link.
+const DIRECTORY: &[u8] = b"a directory";
+const LINK: &[u8] = b"a link to ";
+
+impl Simulated {
+    /// A name whose content lasts as soon as the name does.
+    fn made(&mut self, path: &Path, bytes: Vec<u8>) -> io::Result<()> {
+        self.step()?;
+        self.files.push(Inode {
+            now: bytes.clone(),
+            lasting: bytes,
+        });
+        self.names.insert(path.into(), self.files.len() - 1);
+        Ok(())
+    }
 }
 
 const PGDATA: &str = "/data";
@@ -249,6 +298,8 @@ fn cluster() -> Simulated {
     files.add("/data/base/5/1", &pattern(4096, 1));
     files.add("/data/base/5/2", &pattern(3000, 2));
     files.add("/data/base/5/3", &pattern(2000, 3));
+    files.add("/data/base/5/4", &pattern(700, 6));
+    files.add("/data/pg_replslot/one", DIRECTORY);
     files
 }
 
@@ -279,9 +330,36 @@ fn patch() -> Patch {
                 after: pattern(1500, 4),
             },
             Change::Extend {
-                path: "base/5/4".into(),
+                path: "base/5/5".into(),
                 before: None,
                 after: pattern(1100, 5),
+            },
+            Change::Directory {
+                path: "pg_wal".into(),
+            },
+            Change::RemoveDirectory {
+                path: "pg_replslot/one".into(),
+            },
+            Change::Write {
+                path: "pg_wal/0".into(),
+                bytes: pattern(1500, 4),
+                len: 4000,
+                kept: None,
+            },
+            Change::Write {
+                path: "base/5/4".into(),
+                bytes: pattern(900, 5),
+                len: 900,
+                kept: Some("replaced".into()),
+            },
+            Change::Mode {
+                path: ".".into(),
+                before: 0o600,
+                after: 0o700,
+            },
+            Change::Link {
+                path: "pg_tblspc/9".into(),
+                target: "/space".into(),
             },
         ],
     }

@@ -214,10 +214,12 @@ impl JournalFolder {
         storage: &mut dyn Storage,
         target: &FileChange<'_>,
     ) -> Result<Option<Kept>> {
-        let (offset, name) = match target.change {
-            Change::Bytes { .. } | Change::Extend { .. } => return Ok(None),
-            Change::Cut { len, kept, .. } => (*len, kept),
-            Change::Remove { kept, .. } => (0, kept),
+        let Some(name) = target.change.kept() else {
+            return Ok(None);
+        };
+        let offset = match target.change {
+            Change::Cut { len, .. } => *len,
+            _ => 0,
         };
         let copy = self.kept(name);
         if storage
@@ -249,7 +251,7 @@ impl JournalFolder {
         let hash = copy_range(storage, &target.file, range, &copy, 0)?;
         storage.sync(&copy).map_err(Error::io("sync", &copy))?;
         Ok(Some(Kept {
-            file: name.clone(),
+            file: name.to_owned(),
             path: target.change.path().into(),
             offset,
             len: range.len,

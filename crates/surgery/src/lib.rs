@@ -25,22 +25,26 @@ mod injury;
 mod injury_target;
 mod injury_targets;
 pub mod journal;
+mod new_files;
 mod operate;
+mod overlay;
 mod plan_injury;
 mod resume;
 pub mod safety;
+pub mod start_again;
 mod storage;
 mod target;
 mod undo;
 mod writer;
 
-pub use copy::{MarkedCopy, copy_to};
+pub use copy::{MarkedCopy, copy_still_files, copy_to};
 pub use error::{Error, Result};
 pub use injury::{Damage, Injury, Wants};
 pub use injury_target::{InjuryTarget, InjuryTargetKind, Row, Value};
 pub use injury_targets::{InjuryTargetRef, InjuryTargets, Within};
 pub use journal::{Journal, JournalFolder};
 pub use operate::{Applied, FileBeside, Operation, Resumed, Undone, apply, resume, undo};
+pub use overlay::overlay;
 pub use plan_injury::{
     InjuryOptions, PlannedInjury, injuries, injuries_by_family, injury_named, patched, plan_injury,
     plan_on, seal,

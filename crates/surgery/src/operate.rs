@@ -114,8 +114,12 @@ fn check_control_file(pgdata: &Path, wanted: Option<&str>) -> Result<()> {
     let Some(wanted) = wanted else { return Ok(()) };
     let path = pgdata.join("global/pg_control");
     let mut bytes = vec![0; FILE_BYTES * 2];
-    let read = Disk.read_at(&path, 0, &mut bytes);
-    bytes.truncate(read.map_err(Error::io("read", &path))?);
+    let read = match Disk.read_at(&path, 0, &mut bytes) {
+        // The plan may be for a cluster that has none.
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => 0,
+        read => read.map_err(Error::io("read", &path))?,
+    };
+    bytes.truncate(read);
     if blake3::hash(&bytes).to_hex().as_str() == wanted {
         return Ok(());
     }

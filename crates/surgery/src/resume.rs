@@ -5,14 +5,12 @@
 
 use std::path::Path;
 
-use pgclinic_model::plan::Change;
-
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::journal::{JournalFolder, State};
 use crate::storage::Storage;
-use crate::target::{FileChange, targets};
+use crate::target::targets;
 use crate::undo::{check_identity, examine};
-use crate::writer::{check_after, holds, write};
+use crate::writer::{check_after, is_written, write};
 
 /// Writes what is missing of the journal's patch on the cluster in `pgdata`; gives how many changes
 /// that were.
@@ -46,20 +44,4 @@ pub(crate) fn complete(
         folder.write(storage, &journal)?;
     }
     Ok(missing.len() as u64)
-}
-
-/// The change is there, and whole.
-fn is_written(storage: &dyn Storage, target: &FileChange<'_>) -> Result<bool> {
-    let file = &target.file;
-    let len = storage.len(file).map_err(Error::io("examine", file))?;
-    Ok(match target.change {
-        Change::Bytes { offset, after, .. } => holds(storage, file, *offset, after)?,
-        Change::Cut { len: cut, .. } => len == Some(*cut),
-        Change::Remove { .. } => len.is_none(),
-        Change::Extend { before, after, .. } => {
-            let start = before.unwrap_or(0);
-            len == Some(start.saturating_add(after.len() as u64))
-                && holds(storage, file, start, after)?
-        }
-    })
 }

@@ -30,6 +30,9 @@ pub enum Consent {
     /// A person consented to a plan that was made for the cluster with this system identifier, and
     /// was shown with it.
     Plan(u64),
+    /// A person consented to a plan that was made for a cluster whose control file cannot be
+    /// trusted: nothing but the bytes that the plan names tells which cluster it is.
+    PlanByBytes,
 }
 
 /// The number of the cluster, when its control file can be trusted.
@@ -90,6 +93,10 @@ pub(crate) fn check_consent(pgdata: &Path, consent: Consent) -> Result<()> {
                 "the plan was made for the cluster {planned}, and {} is not that one",
                 pgdata.display()
             ),
+        }),
+        (Consent::PlanByBytes, _) if found.is_some() => Err(Error::OtherBasis {
+            why: "the plan was made for a control file that could not be trusted, and this one can"
+                .into(),
         }),
         _ => Ok(()),
     }
@@ -162,14 +169,28 @@ fn check_link(pgdata: &Path, change: &Change) -> Result<()> {
         why,
     };
     let file = pgdata.join(change.path());
-    if fs::symlink_metadata(&file).is_ok_and(|found| !found.is_file()) {
+    let found = fs::symlink_metadata(&file).ok();
+    let is_fitting = |found: &fs::Metadata| match change {
+        Change::Directory { .. } | Change::RemoveDirectory { .. } => found.is_dir(),
+        Change::Mode { .. } => found.is_file() || found.is_dir(),
+        Change::Link { .. } => found.is_symlink(),
+        _ => found.is_file(),
+    };
+    if found.as_ref().is_some_and(|found| !is_fitting(found)) {
         return Err(refuse("it is no regular file".into()));
     }
-    if fs::symlink_metadata(&file).is_ok_and(|found| found.nlink() > 1) {
+    if found.is_some_and(|found| found.is_file() && found.nlink() > 1) {
         let why = "it has another name (a hard link), under which it would change too";
         return Err(refuse(why.into()));
     }
-    let parent = file.parent().unwrap_or(pgdata);
+    if change.path() == "." {
+        return Ok(());
+    }
+    // A directory that an earlier change of the patch makes is not there yet.
+    let parents = file.ancestors().skip(1);
+    let mut there = parents.take_while(|path| path.starts_with(pgdata));
+    let parent = there.find(|path| fs::symlink_metadata(path).is_ok());
+    let parent = parent.unwrap_or(pgdata);
     let folder = fs::canonicalize(parent).map_err(Error::io("open the directory", parent))?;
     if folder.starts_with(home_of(pgdata, change.path())) {
         return Ok(());
@@ -183,10 +204,12 @@ fn check_link(pgdata: &Path, change: &Change) -> Result<()> {
 /// Where the file must lie: its tablespace's folder, or the data directory.
 fn home_of(pgdata: &Path, path: &str) -> PathBuf {
     let mut parts = path.split('/');
-    let tablespace = (parts.next() == Some("pg_tblspc"))
-        .then(|| parts.next())
-        .flatten();
-    let link = tablespace.map(|oid| pgdata.join("pg_tblspc").join(oid));
+    let link = match (parts.next(), parts.next()) {
+        (Some("pg_tblspc"), Some(oid)) => Some(pgdata.join("pg_tblspc").join(oid)),
+        // `initdb --waldir` puts it elsewhere.
+        (Some("pg_wal"), Some(_)) => Some(pgdata.join("pg_wal")),
+        _ => None,
+    };
     link.and_then(|link| fs::canonicalize(link).ok())
         .unwrap_or_else(|| pgdata.to_path_buf())
 }

@@ -2,8 +2,8 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io;
-use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt, PermissionsExt, lchown};
-use std::path::Path;
+use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt, PermissionsExt, lchown, symlink};
+use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
@@ -45,6 +45,18 @@ pub trait Storage {
     fn sync(&mut self, path: &Path) -> io::Result<()>;
     /// Makes the names in a folder lasting.
     fn sync_folder(&mut self, path: &Path) -> io::Result<()>;
+    /// Something has this name, be it a link that leads nowhere.
+    fn is_there(&self, path: &Path) -> io::Result<bool>;
+    /// Where a symbolic link leads; nothing for everything else.
+    fn link_target(&self, path: &Path) -> io::Result<Option<PathBuf>>;
+    /// A directory of this owner.
+    fn create_directory(&mut self, path: &Path, owner: Owner) -> io::Result<()>;
+    /// Removes an empty directory.
+    fn remove_directory(&mut self, path: &Path) -> io::Result<()>;
+    /// Sets permission bits.
+    fn set_mode(&mut self, path: &Path, mode: u32) -> io::Result<()>;
+    /// A symbolic link of this owner.
+    fn link(&mut self, target: &Path, path: &Path, owner: Owner) -> io::Result<()>;
 }
 
 /// The real thing.
@@ -128,4 +140,55 @@ impl Storage for Disk {
     fn sync_folder(&mut self, path: &Path) -> io::Result<()> {
         File::open(path)?.sync_all()
     }
+
+    fn is_there(&self, path: &Path) -> io::Result<bool> {
+        match fs::symlink_metadata(path) {
+            Ok(_) => Ok(true),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn link_target(&self, path: &Path) -> io::Result<Option<PathBuf>> {
+        match fs::read_link(path) {
+            Ok(target) => Ok(Some(target)),
+            Err(error)
+                if matches!(
+                    error.kind(),
+                    io::ErrorKind::NotFound | io::ErrorKind::InvalidInput
+                ) =>
+            {
+                Ok(None)
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    fn create_directory(&mut self, path: &Path, owner: Owner) -> io::Result<()> {
+        fs::DirBuilder::new().mode(owner.mode).create(path)?;
+        give_to(path, owner)?;
+        fs::set_permissions(path, fs::Permissions::from_mode(owner.mode))
+    }
+
+    fn remove_directory(&mut self, path: &Path) -> io::Result<()> {
+        fs::remove_dir(path)
+    }
+
+    fn set_mode(&mut self, path: &Path, mode: u32) -> io::Result<()> {
+        fs::set_permissions(path, fs::Permissions::from_mode(mode))
+    }
+
+    fn link(&mut self, target: &Path, path: &Path, owner: Owner) -> io::Result<()> {
+        symlink(target, path)?;
+        give_to(path, owner)
+    }
+}
+
+/// Only root gives files away; for others every file is their own.
+fn give_to(path: &Path, owner: Owner) -> io::Result<()> {
+    let found = fs::symlink_metadata(path)?;
+    if (found.uid(), found.gid()) == (owner.uid, owner.gid) {
+        return Ok(());
+    }
+    lchown(path, Some(owner.uid), Some(owner.gid))
 }

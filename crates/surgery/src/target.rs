@@ -18,7 +18,7 @@ pub(crate) struct FileChange<'a> {
 pub(crate) fn targets<'a>(patch: &'a Patch, pgdata: &Path) -> Result<Vec<FileChange<'a>>> {
     check_overlaps(patch)?;
     let target = |change: &'a Change| {
-        check_path(change.path())?;
+        check_path(change)?;
         check_shape(change)?;
         Ok(FileChange {
             change,
@@ -28,11 +28,15 @@ pub(crate) fn targets<'a>(patch: &'a Patch, pgdata: &Path) -> Result<Vec<FileCha
     patch.changes.iter().map(target).collect()
 }
 
-fn check_path(path: &str) -> Result<()> {
-    let plain = !path.is_empty()
-        && Path::new(path)
-            .components()
-            .all(|part| matches!(part, Component::Normal(_)));
+fn check_path(change: &Change) -> Result<()> {
+    let path = change.path();
+    // The server refuses to start on a data directory that others may enter.
+    let is_root = path == "." && matches!(change, Change::Mode { .. });
+    let plain = is_root
+        || !path.is_empty()
+            && Path::new(path)
+                .components()
+                .all(|part| matches!(part, Component::Normal(_)));
     if plain {
         return Ok(());
     }
@@ -60,7 +64,10 @@ fn check_shape(change: &Change) -> Result<()> {
         {
             "a file would end beyond the last possible offset"
         }
-        Change::Cut { kept, .. } | Change::Remove { kept, .. } if !is_file_name(kept) => {
+        Change::Write { bytes, len, .. } if *len < bytes.len() as u64 => {
+            "a file is shorter than what it begins with"
+        }
+        other if other.kept().is_some_and(|kept| !is_file_name(kept)) => {
             "a kept file is not a plain file name"
         }
         _ => return Ok(()),
@@ -93,8 +100,8 @@ fn check_overlaps(patch: &Patch) -> Result<()> {
 fn first_byte(change: &Change) -> u64 {
     match change {
         Change::Bytes { offset, .. } => *offset,
-        Change::Cut { .. } | Change::Remove { .. } => 0,
         Change::Extend { before, .. } => before.unwrap_or(0),
+        _ => 0,
     }
 }
 

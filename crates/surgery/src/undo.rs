@@ -12,6 +12,7 @@ use pgclinic_model::plan::Change;
 
 use crate::error::{Error, Result};
 use crate::journal::{Journal, JournalFolder, Kept, Range, State, copy_range, each_step};
+use crate::new_files;
 use crate::storage::Storage;
 use crate::target::{FileChange, targets};
 use crate::writer::holds;
@@ -52,6 +53,7 @@ pub(crate) fn take_back(
         }
     }
     for target in &targets {
+        new_files::clear_unfinished(storage, target)?;
         verify(storage, folder, &journal, target)?;
     }
     if journal.state != State::Undone {
@@ -103,7 +105,18 @@ fn control_file_before(
             Change::Remove { kept, .. } => {
                 (0, read_up_to(storage, &folder.kept(kept), FILE_BYTES)?)
             }
-            Change::Extend { .. } => continue,
+            Change::Write { kept, .. } => {
+                bytes.clear();
+                match kept {
+                    Some(kept) => (0, read_up_to(storage, &folder.kept(kept), FILE_BYTES)?),
+                    None => continue,
+                }
+            }
+            Change::Extend { .. }
+            | Change::Directory { .. }
+            | Change::RemoveDirectory { .. }
+            | Change::Mode { .. }
+            | Change::Link { .. } => continue,
         };
         let start = usize::try_from(offset)
             .unwrap_or(FILE_BYTES)
@@ -133,14 +146,18 @@ fn read_up_to(storage: &dyn Storage, path: &Path, limit: usize) -> Result<Vec<u8
     Ok(bytes)
 }
 
-fn foreign(target: &FileChange<'_>, why: impl Into<String>) -> Error {
+pub(crate) fn foreign(target: &FileChange<'_>, why: impl Into<String>) -> Error {
     Error::Foreign {
         path: target.change.path().into(),
         why: why.into(),
     }
 }
 
-fn kept_of<'a>(folder: &JournalFolder, journal: &'a Journal, name: &str) -> Result<&'a Kept> {
+pub(crate) fn kept_of<'a>(
+    folder: &JournalFolder,
+    journal: &'a Journal,
+    name: &str,
+) -> Result<&'a Kept> {
     journal
         .kept(name)
         .ok_or_else(|| folder.unusable(format!("it does not tell about {name}")))
@@ -153,9 +170,10 @@ pub(crate) fn examine(
     journal: &Journal,
     target: &FileChange<'_>,
 ) -> Result<Found> {
-    let len = storage
-        .len(&target.file)
-        .map_err(Error::io("examine", &target.file))?;
+    let len = || {
+        let len = storage.len(&target.file);
+        len.map_err(Error::io("examine", &target.file))
+    };
     match target.change {
         Change::Bytes {
             offset,
@@ -166,7 +184,7 @@ pub(crate) fn examine(
         Change::Cut { len: cut, kept, .. } => {
             let kept = kept_of(folder, journal, kept)?;
             folder.check_kept(storage, kept)?;
-            let len = len.ok_or_else(|| foreign(target, "it is gone"))?;
+            let len = len()?.ok_or_else(|| foreign(target, "it is gone"))?;
             let whole = cut.saturating_add(kept.len);
             if !(*cut..=whole).contains(&len) {
                 return Err(foreign(
@@ -188,7 +206,7 @@ pub(crate) fn examine(
         Change::Remove { kept, .. } => {
             let kept = kept_of(folder, journal, kept)?;
             folder.check_kept(storage, kept)?;
-            let Some(len) = len else {
+            let Some(len) = len()? else {
                 return Ok(Found::NotBefore);
             };
             if len != kept.len || !same_as_kept(storage, folder, kept, target)? {
@@ -197,8 +215,9 @@ pub(crate) fn examine(
             Ok(Found::Before)
         }
         Change::Extend { before, after, .. } => {
-            examine_extension(storage, target, (*before, len), after)
+            examine_extension(storage, target, (*before, len()?), after)
         }
+        _ => new_files::examine(storage, folder, journal, target),
     }
 }
 
@@ -313,7 +332,7 @@ fn compare_with_kept(
     Ok(same)
 }
 
-fn same_as_kept(
+pub(crate) fn same_as_kept(
     storage: &dyn Storage,
     folder: &JournalFolder,
     kept: &Kept,
@@ -362,6 +381,7 @@ fn restore(
             put_back(storage, folder, kept_of(folder, journal, kept)?, file)
         }
         Change::Extend { before, .. } => shorten(storage, file, *before),
+        _ => new_files::restore(storage, folder, journal, target),
     }
 }
 
@@ -378,7 +398,7 @@ fn shorten(storage: &mut dyn Storage, file: &Path, before: Option<u64>) -> Resul
 }
 
 /// Under another name first, so that the file is there whole or not at all.
-fn put_back(
+pub(crate) fn put_back(
     storage: &mut dyn Storage,
     folder: &JournalFolder,
     kept: &Kept,
@@ -426,6 +446,7 @@ fn verify(
                 .map_err(Error::io("examine", &target.file))?;
             len == *before
         }
+        _ => new_files::is_restored(storage, folder, journal, target)?,
     };
     if right {
         return Ok(());

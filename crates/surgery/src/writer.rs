@@ -10,6 +10,7 @@ use pgclinic_model::plan::Change;
 
 use crate::error::{Error, Result};
 use crate::journal::{Journal, JournalFolder, Range, State, each_step};
+use crate::new_files;
 use crate::operate::FileBeside;
 use crate::storage::Storage;
 use crate::target::{FileChange, targets};
@@ -26,7 +27,7 @@ pub(crate) fn carry_out(
     let targets = targets(&patch, &journal.pgdata)?;
     for target in &targets {
         check_before(storage, target)?;
-        if !makes_file(target.change) {
+        if new_files::is_own_file(target.change) && !makes_file(target.change) {
             storage
                 .may_write(&target.file)
                 .map_err(Error::io("open for writing", &target.file))?;
@@ -52,6 +53,9 @@ pub(crate) fn carry_out(
 }
 
 fn check_before(storage: &dyn Storage, target: &FileChange<'_>) -> Result<()> {
+    if !new_files::is_own_file(target.change) {
+        return new_files::check_before(storage, target);
+    }
     let changed = |why: String| Error::Changed {
         path: target.change.path().into(),
         why,
@@ -95,6 +99,7 @@ pub(crate) fn write(storage: &mut dyn Storage, target: &FileChange<'_>) -> Resul
                 .and_then(|()| storage.sync_folder(folder))
         }
         Change::Extend { before, after, .. } => extend(storage, file, *before, after),
+        _ => new_files::write(storage, target),
     }
     .map_err(Error::io("write", file))
 }
@@ -124,25 +129,30 @@ fn extend(
 }
 
 pub(crate) fn check_after(storage: &dyn Storage, target: &FileChange<'_>) -> Result<()> {
-    let file = &target.file;
-    let len = storage.len(file).map_err(Error::io("read back", file))?;
-    let right = match target.change {
-        Change::Bytes { offset, after, .. } => holds(storage, file, *offset, after)?,
-        Change::Cut { len: cut, .. } => len == Some(*cut),
-        Change::Remove { .. } => len.is_none(),
-        Change::Extend { before, after, .. } => {
-            let start = before.unwrap_or(0);
-            len == Some(start.saturating_add(after.len() as u64))
-                && holds(storage, file, start, after)?
-        }
-    };
-    if right {
+    if is_written(storage, target)? {
         return Ok(());
     }
     Err(Error::Foreign {
         path: target.change.path().into(),
         why: "what was written is not what is read back; undo it with the journal".into(),
     })
+}
+
+/// The change is there, and whole.
+pub(crate) fn is_written(storage: &dyn Storage, target: &FileChange<'_>) -> Result<bool> {
+    let file = &target.file;
+    let len = || storage.len(file).map_err(Error::io("read back", file));
+    match target.change {
+        Change::Bytes { offset, after, .. } => holds(storage, file, *offset, after),
+        Change::Cut { len: cut, .. } => Ok(len()? == Some(*cut)),
+        Change::Remove { .. } => Ok(len()?.is_none()),
+        Change::Extend { before, after, .. } => {
+            let start = before.unwrap_or(0);
+            let is_as_long = len()? == Some(start.saturating_add(after.len() as u64));
+            Ok(is_as_long && holds(storage, file, start, after)?)
+        }
+        _ => new_files::is_written(storage, target),
+    }
 }
 
 /// The file holds exactly these bytes at this offset.

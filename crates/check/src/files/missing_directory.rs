@@ -66,6 +66,17 @@ const DIRECTORIES: [(&str, Without); 17] = [
     ("pg_dynshmem", Misses("dynamic_shared_memory_type = mmap")),
 ];
 
+/// Those that are missing, in the order in which the server asks for them.
+pub fn missing_directories(cluster: &Cluster) -> Vec<&'static str> {
+    if !cluster.may_compare(Comparison::DirectoriesWithLayout) {
+        return Vec::new();
+    }
+    let source = cluster.source().as_ref();
+    let all = DIRECTORIES.iter().map(|(path, _)| *path);
+    all.filter(|path| Presence::of_directory(source, path).is_missing())
+        .collect()
+}
+
 impl ClusterCheck for MissingDirectory {
     fn rules(&self) -> &'static [&'static Rule] {
         const { &[&MISSING_DIRECTORY] }
@@ -76,11 +87,9 @@ impl ClusterCheck for MissingDirectory {
     }
 
     fn check(&self, cluster: &Cluster, out: &mut Findings) {
-        if !cluster.may_compare(Comparison::DirectoriesWithLayout) {
-            return;
-        }
+        let missing = missing_directories(cluster);
         for (path, without) in DIRECTORIES {
-            if Presence::of_directory(cluster.source().as_ref(), path).is_missing() {
+            if missing.contains(&path) {
                 out.add(draft_of(path, without));
             }
         }

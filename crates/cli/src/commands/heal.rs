@@ -11,6 +11,7 @@ mod journal;
 mod live;
 mod prove;
 mod saved_plan;
+mod start;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -266,6 +267,9 @@ fn planned(arguments: &Arguments, world: &mut Env<'_>) -> Result<HealDocument, F
     }
     refuse_others(pgdata)?;
     let cluster = opened(pgdata, world)?;
+    if let Some(document) = start::planned(arguments, pgdata, &cluster, world)? {
+        return Ok(document);
+    }
     let (document, proven) = match &arguments.apply {
         Some(path) => saved(arguments, path, pgdata, &cluster, world)?,
         None if arguments.cure.named().is_some() || !arguments.at.is_empty() => {

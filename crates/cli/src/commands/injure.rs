@@ -242,6 +242,7 @@ fn shown(injury: &Injury, planned: &PlannedInjury) -> String {
             Change::Extend { path, after, .. } => {
                 format!("  {path}: {} bytes longer\n", after.len())
             }
+            other => format!("  {}: made\n", other.path()),
         });
     }
     if !damage.must.is_empty() {

@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use pgclinic_format::control_file::{Checkpoint, State};
-use pgclinic_format::wal::{Event, PageHeader, Shape, WalReader};
+use pgclinic_format::wal::{Event, PageHeader, Record, Shape, WalReader};
 use pgclinic_format::{ControlFile, Layout, Lsn};
 use pgclinic_source::{EntryKind, Source};
 
@@ -37,8 +37,8 @@ struct Found {
 pub(super) struct Search<'a> {
     source: &'a dyn Source,
     shape: Shape,
-    files: Arc<WalFiles>,
-    timelines: Timelines,
+    pub(super) files: Arc<WalFiles>,
+    pub(super) timelines: Timelines,
     /// A recovery ended after it, so that the server's own checkpoint may be an older restartpoint.
     is_promoted: bool,
 }
@@ -167,20 +167,8 @@ impl<'a> Search<'a> {
     /// Gives the checkpoints that begin in a segment, and ends of recoveries, until `goes_on` is
     /// false.
     fn each_checkpoint(&self, number: u64, mut goes_on: impl FnMut(RecoveryPoint) -> bool) {
-        let size = u64::from(self.shape.segment_bytes);
-        let Some(begin) = number.checked_mul(size) else {
-            return;
-        };
-        let end = Lsn(begin.saturating_add(size));
-        let mut reader = WalReader::new(self.pages(), self.shape, Lsn(begin));
-        if reader.find_first().is_err() {
-            return;
-        }
-        while let Ok(record) = reader.read() {
-            if record.lsn >= end {
-                break;
-            }
-            let seen = match Event::of(&record, self.shape.major) {
+        self.each_record(number, |record| {
+            let seen = match Event::of(record, self.shape.major) {
                 Event::Checkpoint {
                     shutdown,
                     checkpoint,
@@ -191,9 +179,26 @@ impl<'a> Search<'a> {
                     shutdown,
                 }),
                 Event::EndOfRecovery { .. } => RecoveryPoint::EndOfRecovery,
-                _ => continue,
+                _ => return true,
             };
-            if !goes_on(seen) {
+            goes_on(seen)
+        });
+    }
+
+    /// Gives the records that begin in a segment, from its first one up to where they break, until
+    /// `goes_on` is false.
+    pub(super) fn each_record(&self, number: u64, mut goes_on: impl FnMut(&Record<'_>) -> bool) {
+        let size = u64::from(self.shape.segment_bytes);
+        let Some(begin) = number.checked_mul(size) else {
+            return;
+        };
+        let end = Lsn(begin.saturating_add(size));
+        let mut reader = WalReader::new(self.pages(), self.shape, Lsn(begin));
+        if reader.find_first().is_err() {
+            return;
+        }
+        while let Ok(record) = reader.read() {
+            if record.lsn >= end || !goes_on(&record) {
                 break;
             }
         }

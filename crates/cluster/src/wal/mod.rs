@@ -1,6 +1,7 @@
 //! The WAL of a cluster: its files, where recovery begins, and what it will do.
 
 mod block_history;
+mod counters;
 mod files;
 mod foreign_control;
 mod last_checkpoint;
@@ -18,6 +19,7 @@ pub use block_history::{
     BlockAddress, CopyOfCluster, Evidence, ExactPage, ForkEnd, NotProven, PageOrigin,
     RecoveredBlock, RecoveredBlocks, WalDirectory, recover_blocks,
 };
+pub use counters::WalCounters;
 pub use files::{Timelines, WalFile, WalFiles};
 pub use pages::SegmentPages;
 pub use recovery::{LabelState, Recovery, Start, StartKind};

@@ -15,6 +15,8 @@ mod rows_at_risk;
 mod status_files;
 
 #[cfg(test)]
+mod start_sites;
+#[cfg(test)]
 mod tests;
 
 use std::sync::LazyLock;
@@ -71,6 +73,15 @@ const PAGES: &[&str] = &[
     include_str!("texts/xlog-flush-not-satisfied.md"),
     include_str!("texts/no-valid-checkpoint-record.md"),
     include_str!("texts/incompatible-files.md"),
+    include_str!("texts/lock-file-of-the-postmaster.md"),
+    include_str!("texts/data-directory-refused.md"),
+    include_str!("texts/wal-ends-too-early.md"),
+    include_str!("texts/timelines-do-not-fit.md"),
+    include_str!("texts/prepared-transaction-refused.md"),
+    include_str!("texts/replication-state-refused.md"),
+    include_str!("texts/recovery-settings-refused.md"),
+    include_str!("texts/wal-does-not-fit-the-files.md"),
+    include_str!("texts/backup-label.md"),
     include_str!("texts/cache-lookup-failed.md"),
     include_str!("texts/attribute-mismatch.md"),
     include_str!("texts/tuple-already-updated.md"),

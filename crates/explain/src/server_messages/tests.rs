@@ -5,6 +5,42 @@ use super::*;
 /// Text, name of the message that must come first.
 const GALLERY: &[(&str, &str)] = &[
     (
+        "FATAL:  lock file \"postmaster.pid\" already exists\nHINT:  Is another postmaster (PID 4711) running in data directory \"/var/lib/postgresql/15/main\"?",
+        "lock-file-of-the-postmaster",
+    ),
+    (
+        "FATAL:  data directory \"/var/lib/postgresql/15/main\" has invalid permissions\nDETAIL:  Permissions should be u=rwx (0700) or u=rwx,g=rx (0750).",
+        "data-directory-refused",
+    ),
+    (
+        "FATAL:  WAL ends before end of online backup\nHINT:  All WAL generated while online backup was taken must be available at recovery.",
+        "wal-ends-too-early",
+    ),
+    (
+        "FATAL:  requested timeline 2 is not a child of this server's history\nDETAIL:  Latest checkpoint is at 0/3000060 on timeline 1",
+        "timelines-do-not-fit",
+    ),
+    (
+        "FATAL:  calculated CRC checksum does not match value stored in file \"pg_twophase/000002EF\"",
+        "prepared-transaction-refused",
+    ),
+    (
+        "PANIC:  replication slot file \"pg_replslot/one/state\" has wrong magic number: 0 instead of 17112737",
+        "replication-state-refused",
+    ),
+    (
+        "FATAL:  must specify restore_command when standby mode is not enabled",
+        "recovery-settings-refused",
+    ),
+    (
+        "PANIC:  WAL contains references to invalid pages",
+        "wal-does-not-fit-the-files",
+    ),
+    (
+        "FATAL:  invalid data in file \"backup_label\"",
+        "backup-label",
+    ),
+    (
         "pg_dump: error: query failed: ERROR: invalid page in block 0 of relation base/16384/66427\npg_dump: error: query was: SELECT last_value, is_called FROM public.test_table_bytea_id_seq",
         "invalid-page",
     ),

@@ -1,4 +1,5 @@
-//! WAL made from records, for tests and fuzzing.
+//! WAL made from records: the first segment of a cluster whose WAL is lost, and all that tests and
+//! fuzzing need.
 
 use crate::build::{put_u16, put_u32};
 use crate::types::Lsn;
@@ -113,6 +114,15 @@ impl WalBuilder {
             page_bytes: self.shape.page_bytes,
         }
     }
+}
+
+/// The first page of a segment that begins with the record of a shutdown checkpoint, and the place
+/// of that record. `checkpoint` is the record's data. Truth: `WriteEmptyXLOG` in
+/// `src/bin/pg_resetwal/pg_resetwal.c`.
+pub fn first_page(shape: Shape, segment: Lsn, timeline: u32, checkpoint: &[u8]) -> Vec<u8> {
+    let mut wal = WalBuilder::new(shape, segment, timeline);
+    wal.raw(&sealed(0, 0, 0, Lsn(0), &main_data(checkpoint)));
+    wal.pages().bytes
 }
 
 /// The bytes of a record with a right checksum.

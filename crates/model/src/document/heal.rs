@@ -193,6 +193,70 @@ pub struct DanglingEntries {
     pub why: Option<String>,
 }
 
+/// A file that a cure makes, replaces or sets aside, so that a server starts.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct HealFile {
+    /// From the root of the data directory.
+    pub path: String,
+    /// What is done, in words.
+    pub what: String,
+}
+
+/// What a server will show of a table once it has started.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct TableFates {
+    /// Its database; absent for shared relations.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub database: Option<String>,
+    /// Its schema.
+    pub schema: String,
+    /// Its name.
+    pub relation: String,
+    /// Rows that will be seen.
+    pub rows: u64,
+    /// Rows that will not be seen though their transaction may have been committed.
+    #[serde(default, skip_serializing_if = "super::is_zero")]
+    pub hidden: u64,
+    /// Rows that will be seen though they may have been deleted or replaced.
+    #[serde(default, skip_serializing_if = "super::is_zero")]
+    pub kept: u64,
+    /// Rows at which the server will stop with an error.
+    #[serde(default, skip_serializing_if = "super::is_zero")]
+    pub undecided: u64,
+    /// Pages without a readable row.
+    #[serde(default, skip_serializing_if = "super::is_zero")]
+    pub pages_unreadable: u64,
+}
+
+impl TableFates {
+    /// There are rows, or pages that may have had some.
+    pub fn says_something(&self) -> bool {
+        let counts = [
+            self.rows,
+            self.hidden,
+            self.kept,
+            self.undecided,
+            self.pages_unreadable,
+        ];
+        counts.into_iter().any(|count| count > 0)
+    }
+
+    /// Something about its rows is not known any more.
+    pub fn is_doubtful(&self) -> bool {
+        self.hidden + self.kept + self.undecided + self.pages_unreadable > 0
+    }
+}
+
+/// What belongs to a cure with which a server starts again.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct StartCure {
+    /// The files that it is about.
+    pub files: Vec<HealFile>,
+    /// What the server will show, by table; empty where no row changes.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tables: Vec<TableFates>,
+}
+
 /// One cure.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Cure {
@@ -220,6 +284,9 @@ pub struct Cure {
     pub dangling: Vec<DanglingEntries>,
     /// What to know before.
     pub warnings: Vec<String>,
+    /// For one with which a server starts again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub start: Option<Box<StartCure>>,
     /// What became of it.
     pub outcome: CureOutcome,
     /// What the check still finds on what was healed.

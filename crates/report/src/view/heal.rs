@@ -3,7 +3,7 @@
 
 use pgclinic_model::document::{
     Cure, DanglingEntries, FieldChange, HealDocument, HealOutcome, HealProof, HealRow,
-    HealStatement, NotHealed,
+    HealStatement, NotHealed, StartCure,
 };
 use pgclinic_model::plan::Safety;
 
@@ -20,6 +20,10 @@ use crate::words::{count_of, plural};
 const FIELDS_SHOWN: usize = 40;
 /// The kind of a target that is a running server.
 const SERVER: &str = "server";
+/// Files of a cure that a terminal shows.
+const FILES_SHOWN: usize = 12;
+/// Tables of a cure that a terminal shows.
+const TABLES_SHOWN: usize = 20;
 /// Rows of a cure that a terminal shows.
 const ROWS_SHOWN: usize = 10;
 
@@ -190,8 +194,37 @@ fn cure(place: usize, cure: &Cure) -> Block {
     blocks.extend(fields(&cure.fields));
     blocks.extend(rows(&cure.rows));
     blocks.extend(dangling(&cure.dangling));
+    blocks.extend(cure.start.as_deref().map_or_else(Vec::new, start));
     blocks.extend(cure.findings.iter().map(finding::alone));
     section(title).about(cure.place.to_string()).of(blocks)
+}
+
+/// The files that are written or set aside, and what a server will show of each table.
+fn start(start: &StartCure) -> Vec<Block> {
+    let rows = start
+        .files
+        .iter()
+        .map(|own| Row::of(vec![Words::default().code(&own.path), words(&own.what)]));
+    let files = Table::new(columns("File | What is done"), rows);
+    let mut blocks = files.short(FILES_SHOWN, and_more).unless_empty();
+    let heads = "Table | Rows seen > | Hidden > | Kept > | Refused > | Pages unreadable >";
+    // Those about which something is unknown come first.
+    let (doubtful, others): (Vec<_>, Vec<_>) =
+        start.tables.iter().partition(|own| own.is_doubtful());
+    let rows = doubtful.into_iter().chain(others).map(|own| {
+        let database = own.database.as_deref().unwrap_or("(shared)");
+        Row::of(vec![
+            words(format!("{database}: {}.{}", own.schema, own.relation)),
+            number(own.rows),
+            number(own.hidden),
+            number(own.kept),
+            number(own.undecided),
+            number(own.pages_unreadable),
+        ])
+    });
+    let tables = Table::new(columns(heads), rows);
+    blocks.extend(tables.short(TABLES_SHOWN, and_more).unless_empty());
+    blocks
 }
 
 fn warnings(warnings: &[String]) -> Vec<Block> {

@@ -15,8 +15,10 @@ use std::sync::Arc;
 use common::options;
 use pgclinic_salvage::{Rows, SalvageOptions, salvage};
 use pgclinic_servers::Checksums;
-use pgclinic_source::{DataDirectory, Overlay, OverlayPatch, Source};
-use pgclinic_surgery::{InjuryOptions, InjuryTargets, PlannedInjury, injuries, plan_on};
+use pgclinic_source::{DataDirectory, Source};
+use pgclinic_surgery::{
+    InjuryOptions, InjuryTargets, PlannedInjury, injuries, overlay, plan_on,
+};
 use pgclinic_testkit::{Quiet, seed, server};
 
 const DATABASE: &str = "clinic";
@@ -100,25 +102,6 @@ fn is_marked(row: &Row, table: &TableAccount) -> bool {
     row.verdict != "live" || table.places_omitted > 0 || table.places.iter().any(is_here)
 }
 
-fn overlay(patch: &Patch) -> Vec<OverlayPatch> {
-    let one = |change: &Change| match change.clone() {
-        Change::Bytes {
-            path,
-            offset,
-            after: bytes,
-            ..
-        } => OverlayPatch::Bytes {
-            path,
-            offset,
-            bytes,
-        },
-        Change::Cut { path, len, .. } => OverlayPatch::Cut { path, len },
-        Change::Remove { path, .. } => OverlayPatch::Remove { path },
-        Change::Extend { .. } => unreachable!("no injury makes a file longer"),
-    };
-    patch.changes.iter().map(one).collect()
-}
-
 /// Blocks that a patch changes, by path.
 fn hurt_blocks(patch: &Patch) -> BTreeMap<String, BTreeSet<u32>> {
     let mut blocks: BTreeMap<String, BTreeSet<u32>> = BTreeMap::new();
@@ -134,8 +117,7 @@ fn hurt_blocks(patch: &Patch) -> BTreeMap<String, BTreeSet<u32>> {
             Change::Cut { len, .. } => {
                 hurt.extend(u32::try_from(len / PAGE_BYTES).unwrap_or(0)..10_000)
             }
-            Change::Remove { .. } => hurt.extend(0..10_000),
-            Change::Extend { .. } => unreachable!("no injury makes a file longer"),
+            _ => hurt.extend(0..10_000),
         }
     }
     blocks
@@ -205,9 +187,8 @@ impl Hospital {
     /// What is wrong with the salvage after this injury.
     fn complaints(&self, planned: &PlannedInjury) -> Vec<String> {
         let folder = tempfile::tempdir().expect("a directory");
-        let patches = overlay(&planned.patch);
-        let hurt = Overlay::new(Arc::clone(&self.source), patches).expect("patches");
-        let Some((account, tables)) = run(Arc::new(hurt), &folder.path().join("out")) else {
+        let hurt = overlay(Arc::clone(&self.source), &planned.patch).expect("patches");
+        let Some((account, tables)) = run(hurt, &folder.path().join("out")) else {
             // Refused with a sentence: the version or the control file is gone.
             return Vec::new();
         };

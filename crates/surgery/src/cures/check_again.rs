@@ -93,7 +93,7 @@ fn findings_of(
 fn blocks_of(page: &PageChange, block_size: u32) -> Range<BlockNo> {
     let pages = match &page.change {
         Change::Extend { after, .. } => after.len() as u64 / u64::from(block_size).max(1),
-        Change::Bytes { .. } | Change::Cut { .. } | Change::Remove { .. } => 1,
+        _ => 1,
     };
     let pages = BlockNo::try_from(pages).unwrap_or(BlockNo::MAX);
     page.block..page.block.saturating_add(pages)

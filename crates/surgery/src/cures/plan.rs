@@ -210,6 +210,7 @@ impl Job<'_> {
             rows_lost: (!draft.rows_unknown).then_some(lost),
             dangling: Vec::new(),
             warnings: draft.warnings,
+            start: None,
             outcome: CureOutcome::Planned,
             findings: Vec::new(),
         };

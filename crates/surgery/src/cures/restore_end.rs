@@ -79,6 +79,7 @@ pub(super) fn restore_end(job: &Job<'_>, request: &CureRequest) -> Result<(Cure,
         warnings: unverified_words(is_unverified),
         outcome: CureOutcome::Planned,
         findings: Vec::new(),
+        start: None,
     };
     Ok((cure, changes))
 }

@@ -7,34 +7,15 @@ use std::sync::Arc;
 
 use pgclinic_check::{is_comparison, is_expected};
 use pgclinic_cluster::Cluster;
-use pgclinic_model::plan::{Change, Patch};
+use pgclinic_model::plan::Patch;
 use pgclinic_model::{Finding, Glob, Level, Selection, Severity};
 use pgclinic_servers::Checksums;
-use pgclinic_source::{Overlay, OverlayPatch, Source};
+use pgclinic_source::Source;
 use pgclinic_surgery::{InjuryOptions, InjuryTargets, PlannedInjury, injuries, plan_on};
 use pgclinic_testkit::{checked_only, directory, seed, server};
 
 fn overlay(pgdata: &Path, patch: &Patch) -> Arc<dyn Source> {
-    let change = |change: &Change| match change {
-        Change::Bytes {
-            path,
-            offset,
-            after,
-            ..
-        } => OverlayPatch::Bytes {
-            path: path.clone(),
-            offset: *offset,
-            bytes: after.clone(),
-        },
-        Change::Cut { path, len, .. } => OverlayPatch::Cut {
-            path: path.clone(),
-            len: *len,
-        },
-        Change::Remove { path, .. } => OverlayPatch::Remove { path: path.clone() },
-        Change::Extend { .. } => unreachable!("no injury makes a file longer"),
-    };
-    let patches = patch.changes.iter().map(change).collect();
-    Arc::new(Overlay::new(directory(pgdata), patches).expect("plain paths"))
+    pgclinic_surgery::overlay(directory(pgdata), patch).expect("plain paths")
 }
 
 /// What is found.

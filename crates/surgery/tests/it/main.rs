@@ -17,3 +17,5 @@ mod old_journals;
 mod parity;
 mod pg_checksums;
 mod safety;
+mod start_again;
+mod start_wounds;

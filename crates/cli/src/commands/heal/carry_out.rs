@@ -10,7 +10,7 @@ use pgclinic_surgery::cures::{HealPlan, ProvenPages, check_again, plan_heal, row
 use pgclinic_surgery::{Applied, Consent, FileBeside, JournalFolder, Operation, apply, copy_to};
 
 use super::prove::prove;
-use super::{Arguments, document_of, opened, still};
+use super::{Arguments, document_of, opened, start, still};
 use crate::env::Env;
 use crate::exit::Failure;
 use crate::journal_beside::journal_beside;
@@ -76,19 +76,29 @@ impl Job<'_> {
         }
         let mut healed = checked(written, &home, world)?;
         add_left_out(&mut healed, shown, chosen);
-        if arguments.prove {
-            let proof = prove(&home, arguments.prove_in.as_deref(), &healed, world)?;
-            if !proof.holds() {
-                healed.outcome = HealOutcome::DamageRemains;
-            }
-            healed.proof = Some(proof);
-        }
-        Ok(healed)
+        with_proof(arguments, &home, healed, world)
     }
 }
 
+/// With what a server says of it, where one is asked for.
+pub(super) fn with_proof(
+    arguments: &Arguments,
+    home: &Path,
+    mut healed: HealDocument,
+    world: &mut Env<'_>,
+) -> Result<HealDocument, Failure> {
+    if arguments.prove {
+        let proof = prove(home, arguments.prove_in.as_deref(), &healed, world)?;
+        if !proof.holds() {
+            healed.outcome = HealOutcome::DamageRemains;
+        }
+        healed.proof = Some(proof);
+    }
+    Ok(healed)
+}
+
 /// Once the journal is there, something may have been written, and two ways lead on.
-fn interrupted(error: &pgclinic_surgery::Error, journal: Option<&PathBuf>) -> Failure {
+pub(super) fn interrupted(error: &pgclinic_surgery::Error, journal: Option<&PathBuf>) -> Failure {
     let Some(journal) = journal else {
         return Failure::new(error);
     };
@@ -119,11 +129,11 @@ fn refuse_other_cures(
     Ok(())
 }
 
-fn identifier(document: &HealDocument) -> Result<u64, Failure> {
+pub(super) fn identifier(document: &HealDocument) -> Result<u64, Failure> {
     Ok(document.basis.system_identifier.parse()?)
 }
 
-fn plan_file(document: &HealDocument) -> Result<FileBeside, Failure> {
+pub(super) fn plan_file(document: &HealDocument) -> Result<FileBeside, Failure> {
     Ok(FileBeside {
         name: PLAN_FILE.into(),
         bytes: serde_json::to_vec_pretty(document)?,
@@ -131,14 +141,14 @@ fn plan_file(document: &HealDocument) -> Result<FileBeside, Failure> {
 }
 
 /// For whoever reads the journal.
-fn what(cures: &[Cure]) -> String {
+pub(super) fn what(cures: &[Cure]) -> String {
     let words = cures
         .iter()
         .map(|cure| format!("{} {}", cure.name, cure.place));
     words.collect::<Vec<_>>().join("; ")
 }
 
-fn with_applied(
+pub(super) fn with_applied(
     mut document: HealDocument,
     home: &Path,
     applied: &Applied,
@@ -161,13 +171,16 @@ pub(super) fn checked(
     home: &Path,
     world: &Env<'_>,
 ) -> Result<HealDocument, Failure> {
+    if start::is_start(&document) {
+        return start::checked(document, home, world).map(start::unproven);
+    }
     let cluster = opened(home, world)?;
     document.other_findings = check_again(&cluster, &mut document.cures);
     document.outcome = outcome_of(&document);
     Ok(document)
 }
 
-fn outcome_of(document: &HealDocument) -> HealOutcome {
+pub(super) fn outcome_of(document: &HealDocument) -> HealOutcome {
     let has = |outcome| document.cures.iter().any(|cure| cure.outcome == outcome);
     if has(CureOutcome::DamageRemains) || !document.not_healed.is_empty() {
         HealOutcome::DamageRemains
@@ -182,7 +195,7 @@ fn outcome_of(document: &HealDocument) -> HealOutcome {
 }
 
 /// Cures to which nobody consented stand in the report, after the others.
-fn add_left_out(healed: &mut HealDocument, shown: HealDocument, chosen: &[usize]) {
+pub(super) fn add_left_out(healed: &mut HealDocument, shown: HealDocument, chosen: &[usize]) {
     let all = (0..).zip(shown.cures.into_iter().zip(shown.request));
     for (_, (cure, request)) in all.filter(|(index, _)| !chosen.contains(index)) {
         healed.cures.push(Cure {

@@ -9,7 +9,7 @@ use pgclinic_model::document::{Cure, CureRequest, HealDocument, HealStatement, P
 use pgclinic_model::plan::Safety;
 use pgclinic_model::shell_word;
 
-use super::evidence;
+use super::{evidence, start};
 use crate::exit::Failure;
 
 /// The words.
@@ -98,6 +98,7 @@ fn command(pgdata: &Path, document: &HealDocument) -> String {
     ];
     match &document.evidence {
         Some(evidence) => words.extend(evidence::words(evidence)),
+        None if start::is_start(document) => {}
         None => words.extend(by_hand(requests)),
     }
     if cures.iter().any(|cure| cure.safety == Safety::Exact) {

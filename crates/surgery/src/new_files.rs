@@ -1,0 +1,244 @@
+//! What a patch makes: whole files, directories, permission bits, links.
+//!
+//! A file is made under another name and renamed, so that it is there whole or not at all.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use pgclinic_model::plan::Change;
+
+use crate::error::{Error, Result};
+use crate::journal::{Journal, JournalFolder, Range, each_step};
+use crate::storage::{Owner, Storage};
+use crate::target::FileChange;
+use crate::undo::{Found, foreign, kept_of, put_back, same_as_kept};
+
+/// Name behind a file that is being made.
+const UNFINISHED: &str = "pgclinic-new";
+/// Bytes of zeros that are written at once.
+const STEP_BYTES: usize = 1 << 20;
+
+/// The change is of bytes of a file that is there.
+pub(crate) fn is_own_file(change: &Change) -> bool {
+    matches!(
+        change,
+        Change::Bytes { .. }
+            | Change::Cut { .. }
+            | Change::Remove { .. }
+            | Change::Extend { .. }
+    )
+}
+
+/// The name is free, or what has it is what the plan was made for.
+pub(crate) fn check_before(storage: &dyn Storage, target: &FileChange<'_>) -> Result<()> {
+    let is_as_planned = match target.change {
+        Change::Write { kept: Some(_), .. } => len(storage, target)?.is_some(),
+        Change::Mode { before, .. } => mode(storage, target)? == *before,
+        Change::RemoveDirectory { .. } => is_there(storage, target)?,
+        _ => !is_there(storage, target)?,
+    };
+    if is_as_planned {
+        return Ok(());
+    }
+    Err(Error::Changed {
+        path: target.change.path().into(),
+        why: "it is not there, or not as it was, or something else has its name".into(),
+    })
+}
+
+/// Makes it.
+pub(crate) fn write(storage: &mut dyn Storage, target: &FileChange<'_>) -> io::Result<()> {
+    let file = &target.file;
+    let home = file.parent().unwrap_or(file);
+    match target.change {
+        Change::Write { bytes, len, .. } => write_file(storage, file, bytes, *len),
+        Change::Directory { .. } => {
+            let owner = storage.owner(home)?;
+            storage.create_directory(file, owner)?;
+            storage.sync_folder(home)
+        }
+        Change::RemoveDirectory { .. } => storage
+            .remove_directory(file)
+            .and_then(|()| storage.sync_folder(home)),
+        Change::Mode { after, .. } => storage.set_mode(file, *after),
+        Change::Link { target, .. } => {
+            let owner = storage.owner(home)?;
+            storage.link(Path::new(target), file, owner)?;
+            storage.sync_folder(home)
+        }
+        Change::Bytes { .. }
+        | Change::Cut { .. }
+        | Change::Remove { .. }
+        | Change::Extend { .. } => Ok(()),
+    }
+}
+
+fn write_file(storage: &mut dyn Storage, file: &Path, bytes: &[u8], len: u64) -> io::Result<()> {
+    let home = file.parent().unwrap_or(file);
+    let owner = match storage.len(file)? {
+        Some(_) => storage.owner(file)?,
+        None => owner_of_files(storage.owner(home)?),
+    };
+    let unfinished = unfinished(file);
+    storage.create(&unfinished, Some(owner))?;
+    storage.write_at(&unfinished, 0, bytes)?;
+    let zeros = vec![0; STEP_BYTES];
+    let mut at = bytes.len() as u64;
+    while at < len {
+        let step = usize::try_from(len - at).unwrap_or(STEP_BYTES);
+        let step = zeros.get(..step.min(STEP_BYTES)).unwrap_or(&zeros);
+        storage.write_at(&unfinished, at, step)?;
+        at += step.len() as u64;
+    }
+    storage.sync(&unfinished)?;
+    storage.rename(&unfinished, file)?;
+    storage.sync_folder(home)
+}
+
+/// Files of a directory that its group may read are read by the group.
+fn owner_of_files(directory: Owner) -> Owner {
+    Owner {
+        mode: directory.mode & 0o640 | 0o600,
+        ..directory
+    }
+}
+
+/// It is there as the patch has it.
+pub(crate) fn is_written(storage: &dyn Storage, target: &FileChange<'_>) -> Result<bool> {
+    let file = &target.file;
+    match target.change {
+        Change::Write {
+            bytes, len: wanted, ..
+        } => Ok(len(storage, target)? == Some(*wanted) && begins(storage, file, bytes, *wanted)?),
+        Change::Directory { .. } => is_there(storage, target),
+        Change::RemoveDirectory { .. } => Ok(!is_there(storage, target)?),
+        Change::Mode { after, .. } => Ok(mode(storage, target)? == *after),
+        Change::Link { target: to, .. } => {
+            let found = storage.link_target(file);
+            let found = found.map_err(Error::io("examine", file))?;
+            Ok(found.as_deref() == Some(Path::new(to)))
+        }
+        Change::Bytes { .. }
+        | Change::Cut { .. }
+        | Change::Remove { .. }
+        | Change::Extend { .. } => Ok(false),
+    }
+}
+
+/// These bytes, and zeros up to the end.
+fn begins(storage: &dyn Storage, file: &Path, bytes: &[u8], len: u64) -> Result<bool> {
+    let (mut same, mut seen) = (true, 0usize);
+    each_step(storage, file, Range { offset: 0, len }, &mut |_, part| {
+        let own = bytes.get(seen..).unwrap_or_default();
+        let (begin, zeros) = part.split_at(own.len().min(part.len()));
+        same &= own.starts_with(begin) && zeros.iter().all(|byte| *byte == 0);
+        seen = seen.saturating_add(part.len());
+        Ok(())
+    })?;
+    Ok(same)
+}
+
+/// As before, or written; anything else is somebody else's.
+pub(crate) fn examine(
+    storage: &dyn Storage,
+    folder: &JournalFolder,
+    journal: &Journal,
+    target: &FileChange<'_>,
+) -> Result<Found> {
+    if is_written(storage, target)? {
+        return Ok(Found::NotBefore);
+    }
+    if is_restored(storage, folder, journal, target)? {
+        return Ok(Found::Before);
+    }
+    Err(foreign(
+        target,
+        "it is neither what was there nor what was written",
+    ))
+}
+
+/// What was there before is there.
+pub(crate) fn is_restored(
+    storage: &dyn Storage,
+    folder: &JournalFolder,
+    journal: &Journal,
+    target: &FileChange<'_>,
+) -> Result<bool> {
+    match target.change {
+        Change::Write {
+            kept: Some(kept), ..
+        } => {
+            let kept = kept_of(folder, journal, kept)?;
+            folder.check_kept(storage, kept)?;
+            Ok(len(storage, target)? == Some(kept.len)
+                && same_as_kept(storage, folder, kept, target)?)
+        }
+        Change::Mode { before, .. } => Ok(mode(storage, target)? == *before),
+        Change::RemoveDirectory { .. } => is_there(storage, target),
+        _ => Ok(!is_there(storage, target)?),
+    }
+}
+
+/// Gives back what was there.
+pub(crate) fn restore(
+    storage: &mut dyn Storage,
+    folder: &JournalFolder,
+    journal: &Journal,
+    target: &FileChange<'_>,
+) -> Result<()> {
+    let file = &target.file;
+    let home = file.parent().unwrap_or(file);
+    match target.change {
+        Change::Write {
+            kept: Some(kept), ..
+        } => return put_back(storage, folder, kept_of(folder, journal, kept)?, file),
+        Change::Mode { before, .. } => storage.set_mode(file, *before),
+        Change::Directory { .. } => storage
+            .remove_directory(file)
+            .and_then(|()| storage.sync_folder(home)),
+        Change::RemoveDirectory { .. } => {
+            let owner = storage.owner(home);
+            let made = owner.and_then(|owner| storage.create_directory(file, owner));
+            made.and_then(|()| storage.sync_folder(home))
+        }
+        _ => storage
+            .remove(file)
+            .and_then(|()| storage.sync_folder(home)),
+    }
+    .map_err(Error::io("put back", file))
+}
+
+/// Removes what a making that was cut short left.
+pub(crate) fn clear_unfinished(storage: &mut dyn Storage, target: &FileChange<'_>) -> Result<()> {
+    let unfinished = unfinished(&target.file);
+    let is_file = matches!(target.change, Change::Write { .. });
+    let found = storage.is_there(&unfinished);
+    if !is_file || !found.map_err(Error::io("look for", &unfinished))? {
+        return Ok(());
+    }
+    storage
+        .remove(&unfinished)
+        .map_err(Error::io("remove", &unfinished))
+}
+
+fn unfinished(file: &Path) -> PathBuf {
+    let mut name = file.as_os_str().to_owned();
+    name.push(".");
+    name.push(UNFINISHED);
+    PathBuf::from(name)
+}
+
+fn is_there(storage: &dyn Storage, target: &FileChange<'_>) -> Result<bool> {
+    let found = storage.is_there(&target.file);
+    found.map_err(Error::io("look for", &target.file))
+}
+
+fn len(storage: &dyn Storage, target: &FileChange<'_>) -> Result<Option<u64>> {
+    let len = storage.len(&target.file);
+    len.map_err(Error::io("examine", &target.file))
+}
+
+fn mode(storage: &dyn Storage, target: &FileChange<'_>) -> Result<u32> {
+    let owner = storage.owner(&target.file);
+    Ok(owner.map_err(Error::io("examine", &target.file))?.mode)
+}

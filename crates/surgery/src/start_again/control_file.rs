@@ -1,0 +1,171 @@
+//! A control file written again from the last checkpoint in WAL: recovery begins there, as it would
+//! have.
+
+use pgclinic_cluster::Cluster;
+use pgclinic_cluster::wal::StartKind;
+use pgclinic_format::control_file::{FILE_BYTES, State, places};
+use pgclinic_format::{ControlFile, Lsn};
+use pgclinic_model::document::FieldChange;
+use pgclinic_model::plan::Safety;
+
+use super::ground::Ground;
+use super::page_counters::{PageCounters, count_pages};
+use super::reset_wal::nonce_at;
+use super::{CONTROL_FILE, Draft, StartOptions, recovery, write};
+use crate::error::{Error, Result};
+
+pub(super) const NAME: &str = "control-file-from-wal";
+
+const SUMMARY: &str =
+    "the control file is written from the last checkpoint in pg_wal, from which recovery runs";
+
+/// Recovery runs with the checkpoint that WAL has.
+pub(super) fn draft(cluster: &Cluster, options: &StartOptions<'_>) -> Result<Draft> {
+    let cannot = |why: &str| Error::Cure {
+        place: CONTROL_FILE.into(),
+        why: why.into(),
+    };
+    let found = cluster.control_from_wal();
+    let found = found.ok_or_else(|| cannot("no checkpoint record is in pg_wal"))?;
+    let plan = cluster.recovery();
+    let plan = plan.ok_or_else(|| cannot("nothing says where recovery begins"))?;
+    let record = recovery::checkpoint_bytes(cluster, plan, found.checkpoint_lsn);
+    let record = record.ok_or_else(|| cannot("the checkpoint record cannot be read"))?;
+    let ground = Ground::read(cluster)?;
+    let pages = count_pages(cluster, &ground.bounds(), options.threads, options.progress);
+    let control = completed(cluster, found, plan.start.kind, &pages);
+    let base = base(cluster, &control, &pages);
+    let bytes = control.to_bytes(&record, &base);
+    let draft = Draft::new(NAME, Safety::Exact, CONTROL_FILE, SUMMARY)
+        .because(format!(
+            "the last checkpoint record stands at {}, and recovery reads from its redo point {} on",
+            control.checkpoint_lsn, control.checkpoint.redo
+        ))
+        .because(format!(
+            "system identifier {} and the sizes of WAL: the heads of its segments",
+            control.system_identifier
+        ))
+        .because(format!(
+            "data checksums {}: {} of {} pages carry a right one",
+            if control.checksums() { "on" } else { "off" },
+            pages.checksums_right,
+            pages.pages
+        ))
+        .because(format!(
+            "catalog version {} and control version {}: those of PostgreSQL {}",
+            control.catalog_version_no, control.pg_control_version, cluster.layout.major
+        ))
+        .change(
+            "written from the fields below",
+            write(cluster, CONTROL_FILE, bytes, FILE_BYTES as u64),
+        );
+    Ok(Draft {
+        fields: fields(&control),
+        ..draft
+    })
+}
+
+fn completed(
+    cluster: &Cluster,
+    found: &ControlFile,
+    kind: StartKind,
+    pages: &PageCounters,
+) -> ControlFile {
+    let layout = cluster.layout;
+    let mut control = ControlFile {
+        pg_control_version: layout.control_version,
+        catalog_version_no: layout.catalog_version,
+        data_checksum_version: u32::from(pages.has_checksums()),
+        default_char_signedness: (layout.major >= 18).then_some(true),
+        ..found.clone()
+    };
+    if control.min_recovery_timeline <= control.checkpoint.timeline {
+        control.min_recovery_timeline = 0;
+    }
+    // A standby's pages may be as new as the last record that it wrote to its own WAL.
+    if kind == StartKind::Archive
+        && let Some(replay) = cluster.replay()
+    {
+        control.min_recovery_point = replay.end.record;
+        control.min_recovery_timeline = replay.timeline;
+    }
+    control
+}
+
+/// What no record tells: the settings of a cluster as initdb leaves them, until the server notes
+/// its own.
+fn base(cluster: &Cluster, control: &ControlFile, pages: &PageCounters) -> Vec<u8> {
+    let mut base = vec![0; FILE_BYTES];
+    let mut put = |at: usize, value: &[u8]| {
+        let slot = base
+            .get_mut(at..)
+            .and_then(|rest| rest.get_mut(..value.len()));
+        slot.into_iter()
+            .for_each(|slot| slot.copy_from_slice(value));
+    };
+    let unlogged = pages.numbers().unlogged_lsn;
+    let unlogged = unlogged.map_or(Lsn(1000), |own| own.value).0.max(1000);
+    put(
+        places::UNLOGGED_LSN,
+        &unlogged.saturating_add(1).to_le_bytes(),
+    );
+    // replica
+    put(places::WAL_LEVEL, &1u32.to_le_bytes());
+    put(places::MAX_WAL_SENDERS, &10u32.to_le_bytes());
+    put(places::MAX_LOCKS_PER_XACT, &64u32.to_le_bytes());
+    let nonce = blake3::hash(format!("{control:?}").as_bytes());
+    put(nonce_at(cluster), nonce.as_bytes());
+    base
+}
+
+fn fields(control: &ControlFile) -> Vec<FieldChange> {
+    let checkpoint = &control.checkpoint;
+    let state = match control.state {
+        State::ShutDown => "shut down",
+        State::InArchiveRecovery => "in archive recovery",
+        _ => "in production",
+    };
+    let all = [
+        (
+            "Database system identifier",
+            control.system_identifier.to_string(),
+        ),
+        ("Database cluster state", state.to_owned()),
+        (
+            "Latest checkpoint location",
+            control.checkpoint_lsn.to_string(),
+        ),
+        (
+            "Latest checkpoint's REDO location",
+            checkpoint.redo.to_string(),
+        ),
+        (
+            "Latest checkpoint's TimeLineID",
+            checkpoint.timeline.to_string(),
+        ),
+        (
+            "Latest checkpoint's NextXID",
+            format!(
+                "{}:{}",
+                checkpoint.next_full_xid >> 32,
+                checkpoint.next_xid().0
+            ),
+        ),
+        (
+            "Latest checkpoint's NextOID",
+            checkpoint.next_oid.to_string(),
+        ),
+        (
+            "Data page checksum version",
+            control.data_checksum_version.to_string(),
+        ),
+    ];
+    all.into_iter()
+        .map(|(name, after)| FieldChange {
+            of: "control file".into(),
+            name: name.into(),
+            before: "unknown".into(),
+            after,
+        })
+        .collect()
+}

@@ -1,0 +1,137 @@
+//! Whether recovery can begin and reach its end with the WAL that is there, and what is done where
+//! it cannot.
+
+use pgclinic_cluster::Cluster;
+use pgclinic_cluster::wal::{CheckpointState, LabelState, Recovery, StartKind, WalSurvey};
+use pgclinic_format::Lsn;
+use pgclinic_format::wal::WalReader;
+use pgclinic_source::Presence;
+
+use super::{Draft, StartOptions, backup_label, control_file, reset_wal};
+use crate::error::Result;
+
+/// Why the server cannot begin, in words; nothing where it can, as far as files tell.
+pub(super) fn why_not(cluster: &Cluster, recovery: &Recovery) -> Option<String> {
+    let source = cluster.source().as_ref();
+    if recovery.files.is_unreadable {
+        return None;
+    }
+    let survey = WalSurvey::take(source, recovery);
+    let at = recovery.start.checkpoint;
+    let why = match &survey.checkpoint {
+        CheckpointState::Found { .. } => None,
+        CheckpointState::NoSegment => Some(format!(
+            "the segment of pg_wal with the checkpoint record at {at} is not there"
+        )),
+        // Nobody knows what is in it.
+        CheckpointState::Unreadable(_) => return None,
+        CheckpointState::NoRecord(end) => {
+            Some(format!("no checkpoint record stands at {at}: {}", end.why))
+        }
+        CheckpointState::Other { manager, info } => Some(format!(
+            "the record at {at} is of another kind (manager {manager}, info {info:#04x})"
+        )),
+    };
+    why.or_else(|| gap(recovery, &survey))
+        .or_else(|| no_redo(cluster, recovery))
+        .or_else(|| ends_early(cluster, recovery))
+}
+
+fn gap(recovery: &Recovery, survey: &WalSurvey) -> Option<String> {
+    let first = *survey.missing.first()?;
+    let name = recovery.shape.segment_name(recovery.start.timeline, first);
+    Some(format!(
+        "{} segments between the redo point {} and the checkpoint are not there, the first of them {name}",
+        survey.missing.len(),
+        recovery.start.redo
+    ))
+}
+
+/// The record at the redo point is read first.
+fn no_redo(cluster: &Cluster, recovery: &Recovery) -> Option<String> {
+    let redo = recovery.start.redo;
+    if redo >= recovery.start.checkpoint {
+        return None;
+    }
+    let pages = recovery.pages(cluster.source().as_ref());
+    let mut reader = WalReader::new(pages, recovery.shape, redo);
+    let end = reader.read().err()?;
+    if !reader.pages().troubles.is_empty() {
+        return None;
+    }
+    Some(format!(
+        "no record stands at the redo point {redo}: {}",
+        end.why
+    ))
+}
+
+/// A base backup without the end of its WAL.
+fn ends_early(cluster: &Cluster, recovery: &Recovery) -> Option<String> {
+    if recovery.start.kind != StartKind::Backup {
+        return None;
+    }
+    let replay = cluster.replay()?;
+    if replay.is_complete() || !replay.troubles.is_empty() {
+        return None;
+    }
+    Some(format!(
+        "WAL ends at {} before the end of the backup",
+        replay.end.record
+    ))
+}
+
+/// WAL may come from elsewhere: an archive or another server.
+fn is_fed(cluster: &Cluster) -> bool {
+    let source = cluster.source().as_ref();
+    let signals = ["standby.signal", "recovery.signal"];
+    let is_signalled = signals
+        .iter()
+        .any(|path| !Presence::of_file(source, path).is_missing());
+    let settings = ["restore_command", "primary_conninfo"];
+    let is_set = settings
+        .iter()
+        .any(|name| cluster.setting(name).is_some_and(|value| !value.is_empty()));
+    is_signalled && is_set
+}
+
+/// What is done about a control file or WAL with which no server starts.
+pub(super) fn drafts(cluster: &Cluster, options: &StartOptions<'_>) -> Result<Vec<Draft>> {
+    let lost_label = backup_label::lost(cluster);
+    if let Some(draft) = lost_label {
+        return Ok(vec![draft]);
+    }
+    let has_control = cluster.control.trusted().is_some();
+    let Some(recovery) = cluster.recovery() else {
+        return Ok(vec![reset_wal::draft(
+            cluster,
+            "neither the control file nor WAL says where recovery begins",
+            options,
+        )?]);
+    };
+    let why = why_not(cluster, recovery);
+    match (has_control, why) {
+        (true, None) => Ok(backup_label::damaged(cluster).into_iter().collect()),
+        (true, Some(_)) if is_fed(cluster) => Ok(Vec::new()),
+        (true, Some(why)) => match backup_label::left(cluster, recovery, &why) {
+            Some(draft) => Ok(vec![draft]),
+            None => Ok(vec![reset_wal::draft(cluster, &why, options)?]),
+        },
+        (false, None) => Ok(vec![control_file::draft(cluster, options)?]),
+        (false, Some(why)) => Ok(vec![reset_wal::draft(cluster, &why, options)?]),
+    }
+}
+
+/// The recovery that would be without a label.
+pub(super) fn without_label(cluster: &Cluster) -> Option<Recovery> {
+    let control = cluster.control.trusted()?;
+    let source = cluster.source().as_ref();
+    Recovery::plan(source, cluster.layout, control, LabelState::None)
+}
+
+/// The checkpoint record's own data, byte by byte.
+pub(super) fn checkpoint_bytes(cluster: &Cluster, recovery: &Recovery, at: Lsn) -> Option<Vec<u8>> {
+    let pages = recovery.pages(cluster.source().as_ref());
+    let mut reader = WalReader::new(pages, recovery.shape, at);
+    let record = reader.read().ok()?;
+    (record.lsn == at).then(|| record.main.to_vec())
+}
