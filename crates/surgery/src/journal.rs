@@ -181,6 +181,9 @@ impl JournalFolder {
     pub(crate) fn write(&self, storage: &mut dyn Storage, journal: &Journal) -> Result<()> {
         let text =
             serde_json::to_vec_pretty(journal).map_err(|error| self.unusable(error.to_string()))?;
+        if text.len() as u64 > JOURNAL_BYTES_MAX {
+            return Err(self.unusable("it would be too long to be read again: heal less at once"));
+        }
         let (next, file) = (self.path.join(NEXT_FILE), self.file());
         storage
             .create(&next, None)

@@ -22,15 +22,20 @@ const STEP_BYTES: usize = 1 << 20;
 pub(crate) fn is_own_file(change: &Change) -> bool {
     matches!(
         change,
-        Change::Bytes { .. }
-            | Change::Cut { .. }
-            | Change::Remove { .. }
-            | Change::Extend { .. }
+        Change::Bytes { .. } | Change::Cut { .. } | Change::Remove { .. } | Change::Extend { .. }
     )
 }
 
 /// The name is free, or what has it is what the plan was made for.
 pub(crate) fn check_before(storage: &dyn Storage, target: &FileChange<'_>) -> Result<()> {
+    let unfinished = unfinished(&target.file);
+    let found = storage.is_there(&unfinished);
+    if found.map_err(Error::io("look for", &unfinished))? {
+        return Err(Error::Changed {
+            path: unfinished.display().to_string(),
+            why: "it has the name under which a file is made: move it away".into(),
+        });
+    }
     let is_as_planned = match target.change {
         Change::Write { kept: Some(_), .. } => len(storage, target)?.is_some(),
         Change::Mode { before, .. } => mode(storage, target)? == *before,

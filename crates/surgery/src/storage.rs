@@ -2,7 +2,9 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io;
-use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt, PermissionsExt, lchown, symlink};
+use std::os::unix::fs::{
+    DirBuilderExt, FileExt, MetadataExt, OpenOptionsExt, PermissionsExt, lchown, symlink,
+};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
@@ -105,7 +107,13 @@ impl Storage for Disk {
     }
 
     fn create(&mut self, path: &Path, owner: Option<Owner>) -> io::Result<()> {
-        let file = File::create(path)?;
+        // A link of that name leads to a file of somebody else.
+        let file = OpenOptions::new()
+            .write(true)
+            .create(true)
+            .truncate(true)
+            .custom_flags(rustix::fs::OFlags::NOFOLLOW.bits().cast_signed())
+            .open(path)?;
         let mode = owner.map_or(0o600, |owner| owner.mode);
         if let Some(owner) = owner {
             let found = file.metadata()?;

@@ -17,7 +17,17 @@ fn run(words: &[String]) -> Outcome {
     let pages = args.number("--pages", 100_000)?;
     args.finish()?;
     let test = "corrected_pages::a_flipped_bit_never_makes_another_page";
-    let words = ["test", "--release", "-p", "pgclinic-surgery", "--test", "it", test, "--", "--nocapture"];
+    let words = [
+        "test",
+        "--release",
+        "-p",
+        "pgclinic-surgery",
+        "--test",
+        "it",
+        test,
+        "--",
+        "--nocapture",
+    ];
     let mut command = shell::command("cargo", &words);
     shell::run(command.env("PGCLINIC_FLIPPED_PAGES", pages.to_string()))
 }

@@ -6,7 +6,7 @@
 //! rows that are not.
 
 use pgclinic_format::btree::BtreePage;
-use pgclinic_format::heap_tuple::HEAP_ONLY_TUPLE;
+use pgclinic_format::heap_tuple::{HEAP_HOT_UPDATED, HEAP_ONLY_TUPLE};
 use pgclinic_format::index_page::AccessMethod;
 use pgclinic_format::types::Tid;
 use pgclinic_format::{BlockNo, HeapTuple};
@@ -88,7 +88,9 @@ pub(crate) fn sample(relation: &RelationCx<'_>, index: &ForkCx<'_>) -> Sample {
             let tid: Tid = entry.0.t_tid();
             let page = rows.page(tid.block);
             let row = page.and_then(|page| tuple_at(page, tid.offset));
-            let is_named = |row: &HeapTuple<'_>| row.t_infomask2() & HEAP_ONLY_TUPLE == 0;
+            // An index that was made later has the key of a newer version of a chain.
+            let of_chain = HEAP_ONLY_TUPLE | HEAP_HOT_UPDATED;
+            let is_named = |row: &HeapTuple<'_>| row.t_infomask2() & of_chain == 0;
             let Some(row) = row.filter(is_named) else {
                 continue;
             };

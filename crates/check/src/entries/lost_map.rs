@@ -10,6 +10,10 @@ use pgclinic_source::Presence;
 use crate::findings::Findings;
 use crate::relation_check::RelationCx;
 
+/// From this major on statistics are restored beside rows that have no map yet
+/// (`pg_restore_relation_stats`).
+const STATISTICS_RESTORED: u16 = 18;
+
 /// `pg_class` counts all-visible pages of a table that lies at rest, and the map is missing.
 pub(crate) fn is_lost(relation: &RelationCx<'_>) -> bool {
     let fork = relation.fork;
@@ -24,7 +28,9 @@ pub(crate) fn is_lost(relation: &RelationCx<'_>) -> bool {
         };
         Presence::of_file(relation.source, &map.path(0)).is_missing()
     };
-    counted && !fork.replay_is_due() && is_missing()
+    let major = fork.cluster.map_or(0, |cluster| cluster.layout.major);
+    let may_be_restored = major >= STATISTICS_RESTORED;
+    counted && !may_be_restored && !fork.replay_is_due() && is_missing()
 }
 
 /// Tells what would settle it.

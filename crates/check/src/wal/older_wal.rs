@@ -41,7 +41,7 @@ impl ClusterCheck for OlderWal {
         };
         for found in in_older(cluster) {
             let at_head = recovery.shape.segment_of(found.end.at) == found.end.at;
-            // The look at the heads of segments has told it.
+            // The look at the heads of segments has reported it.
             if at_head && found.teller() == WalRule::Page {
                 continue;
             }

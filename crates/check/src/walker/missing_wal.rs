@@ -23,9 +23,8 @@ use crate::wal::breaks::Break;
 use crate::walker::run_ledger::{Accuser, RunLedger};
 use crate::walker::system_identifier;
 
-/// Pages that must agree where reading ends as if all WAL were there: fewer are rather wrong
-/// themselves.
-const PAGES_WITHOUT_BREAK: usize = 3;
+/// Pages that must agree: fewer are rather wrong themselves, or were written past the buffers.
+const PAGES_MIN: usize = 3;
 /// An LSN so far past the end of WAL is no position that a server reached since.
 const AHEAD_MAX: u64 = 1 << 40;
 
@@ -57,8 +56,7 @@ pub(super) fn accuse(cluster: &Cluster, books: &mut RunLedger) {
     };
     let beyond = pages_beyond(&books.findings, replay);
     let broken = replay.stop != Stop::End;
-    let needed = if broken { 1 } else { PAGES_WITHOUT_BREAK };
-    let beyond = beyond.filter(|beyond| beyond.pages >= needed);
+    let beyond = beyond.filter(|beyond| beyond.pages >= PAGES_MIN);
     if let Some(beyond) = &beyond {
         let id = root(cluster, (recovery, replay), beyond, &mut books.findings);
         follow(&id, &mut books.findings);
@@ -222,8 +220,10 @@ fn follow(id: &str, findings: &mut Findings) {
             .retain(|own| !(of_end && own.name == LET_A_COPY_RECOVER));
         if of_end && finding.caused_by.is_none() && finding.severity == Severity::Damage {
             finding.caused_by = Some(id.to_owned());
-            // The root counts the rows.
-            finding.at_risk.rows = Some(0);
+            if consequences::is_of_the_future(finding.rule.as_str()) {
+                // The root counts the rows.
+                finding.at_risk.rows = Some(0);
+            }
         }
     }
 }

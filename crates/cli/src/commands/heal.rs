@@ -69,6 +69,9 @@ struct Arguments {
     /// By default beside the data directory.
     #[arg(long, value_name = "DIR", conflicts_with_all = ["undo", "resume"])]
     journal: Option<PathBuf>,
+    /// Plan for damaged pages, even where something keeps the server from starting
+    #[arg(long, conflicts_with_all = ["at", "undo", "resume"])]
+    pages: bool,
     /// Let a real server read a copy of what was healed
     ///
     /// One of the cluster's major is found or fetched, started on a copy that is removed again, and

@@ -99,8 +99,8 @@ const OPERATED: &str = "base/5/16384";
 /// What a command says. Names of files in it are those of the page.
 fn answer(command: &str, pgdata: &Path, folder: &Path) -> String {
     let in_folder = |word: &str| folder.join(word).display().to_string();
-    let words: Vec<String> = command
-        .split_whitespace()
+    let words: Vec<String> = words_of(command)
+        .into_iter()
         .skip(1)
         .map(|word| match word.rsplit_once('.') {
             _ if word == "PGDATA" => pgdata.display().to_string(),
@@ -111,6 +111,20 @@ fn answer(command: &str, pgdata: &Path, folder: &Path) -> String {
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     let ran = pgclinic(&words).exits(0);
     squeezed(&ran.out)
+}
+
+/// As a shell splits them: what stands in quotes is one word.
+fn words_of(command: &str) -> Vec<&str> {
+    let parts = command.split('"').zip([false, true].into_iter().cycle());
+    parts
+        .flat_map(|(part, is_quoted)| {
+            if is_quoted {
+                vec![part]
+            } else {
+                part.split_whitespace().collect()
+            }
+        })
+        .collect()
 }
 
 fn hold(path: &Path, said: &str, expected: &str) {

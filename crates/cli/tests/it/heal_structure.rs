@@ -71,7 +71,7 @@ fn a_page_is_corrected_by_its_structure_and_its_checksum() {
     put(&ward, &ward.table, 9 * PAGE + 12, &[0, 0]);
     let hurt = common::files(&ward.copy.pgdata);
     let aside = without_wal(&ward.copy.pgdata);
-    let planned = document(&ward.heal(&[]).exits(3));
+    let planned = document(&ward.heal(&["--pages"]).exits(3));
     let cures = planned.cures.iter();
     let cures: Vec<_> = cures
         .map(|cure| (cure.name.as_str(), cure.safety))
@@ -79,7 +79,7 @@ fn a_page_is_corrected_by_its_structure_and_its_checksum() {
     let exact = ("correct-page", Safety::Exact);
     assert_eq!(cures, [exact, exact], "{:?}", planned.not_healed);
     // The WAL that was taken away is damage that remains.
-    ward.heal(&["--yes"]).exits(1);
+    ward.heal(&["--pages", "--yes"]).exits(1);
     give_wal_back(&ward, &aside);
     assert!(common::files(&ward.copy.pgdata) == sound, "byte for byte");
     let journal = format!("{}.heal.journal", ward.copy.pgdata.display());
@@ -160,7 +160,7 @@ fn an_end_that_nothing_proves_stays_where_it_is() {
     file.expect("a file").set_len(5 * PAGE).expect("a cut");
     let hurt = common::files(&ward.copy.pgdata);
     let aside = without_wal(&ward.copy.pgdata);
-    let planned = document(&ward.heal(&["--yes"]).exits(3));
+    let planned = document(&ward.heal(&["--pages", "--yes"]).exits(3));
     assert!(planned.cures.is_empty() && planned.applied.is_none());
     let own = planned.not_healed.iter().any(|own| own.path == ward.table);
     assert!(own, "{:?}", planned.not_healed);
@@ -225,7 +225,7 @@ fn a_sequence_goes_on_after_its_column() {
     for sequence in &sequences {
         put(&ward, sequence, 0, &[0x77; 8192]);
     }
-    let planned = document(&ward.heal(&["--yes"]).exits(3));
+    let planned = document(&ward.heal(&["--pages", "--yes"]).exits(3));
     let cures = planned.cures.iter();
     let kinds: Vec<_> = cures
         .clone()
@@ -233,9 +233,10 @@ fn a_sequence_goes_on_after_its_column() {
         .collect();
     let lossy = ("rebuild-sequence", Safety::Lossy);
     assert_eq!(kinds, [lossy, lossy], "{:?}", planned.not_healed);
-    let accept: Vec<&str> = cures
+    let mut accept: Vec<&str> = cures
         .flat_map(|cure| ["--accept", cure.id.as_str()])
         .collect();
+    accept.push("--pages");
     // The WAL that was taken away is damage that remains.
     ward.heal(&accept).exits(1);
     give_wal_back(&ward, &aside);

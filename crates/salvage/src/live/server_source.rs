@@ -84,7 +84,7 @@ impl ServerSource {
     }
 
     /// Blocks of a file whose pages have no line pointer, with whether `pd_lower` is 0 as on a page
-    /// of zeros. The server looks at two bytes of each page, and these pages alone are told.
+    /// of zeros. The server looks at two bytes of each page, and these pages alone are named.
     pub(super) fn vacant_pages(
         &self,
         path: &str,

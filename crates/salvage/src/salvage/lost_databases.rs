@@ -109,3 +109,17 @@ fn directory_of(cluster: &Cluster, database: &Database) -> String {
         ),
     }
 }
+
+/// No file is left of a database, which the account then says.
+pub(super) fn is_gone(cluster: &Cluster, database: Oid, account: &mut SalvageReport) -> bool {
+    match DirectoryState::of(cluster, database) {
+        DirectoryState::There => {
+            account.not_salvaged.extend(unnamed(cluster, database));
+            false
+        }
+        absent => {
+            absent.add_to(account);
+            true
+        }
+    }
+}

@@ -88,7 +88,6 @@ use crate::texts::fields_of;
 use database_job::DatabaseJob;
 use database_text::{charset_of, kept_encoding, style_of};
 use loss_search::{Asked, LossSearch};
-use lost_databases::DirectoryState;
 use lost_keys::Search;
 use ordered_files::{LineDestination, OrderedFiles, OutputFile, SuspectFile};
 use row_sink::RowSink;
@@ -379,7 +378,7 @@ impl FolderWork<'_> {
         account: &mut SalvageReport,
     ) -> Result<(), SalvageError> {
         for (database, name) in databases(cluster, &self.options.selection) {
-            if is_gone(cluster, database, account) {
+            if lost_databases::is_gone(cluster, database, account) {
                 continue;
             }
             let turn = DatabaseTurn {
@@ -613,7 +612,7 @@ impl FolderWork<'_> {
         let options = self.options;
         let mut found = Vec::new();
         for (database, name) in databases(cluster, &options.selection) {
-            if is_gone(cluster, database, account) {
+            if lost_databases::is_gone(cluster, database, account) {
                 continue;
             }
             let catalog = cluster.catalog(database);
@@ -785,20 +784,4 @@ fn files_of(cluster: &Cluster, catalog: &Catalog) -> Vec<ForkFiles> {
         .flatten()
         .filter(|files| files.fork == Fork::Main && files.temporary.is_none())
         .collect()
-}
-
-/// No file is left of a database, which the account then says.
-fn is_gone(cluster: &Cluster, database: Oid, account: &mut SalvageReport) -> bool {
-    match DirectoryState::of(cluster, database) {
-        DirectoryState::There => {
-            account
-                .not_salvaged
-                .extend(lost_databases::unnamed(cluster, database));
-            false
-        }
-        absent => {
-            absent.add_to(account);
-            true
-        }
-    }
 }

@@ -5,6 +5,7 @@
 use pgclinic_cluster::{Cluster, Pieces, Relation};
 use pgclinic_format::attribute::Attribute;
 use pgclinic_format::btree::BtreeTuple;
+use pgclinic_format::heap_tuple::HEAP_HOT_UPDATED;
 use pgclinic_format::types::Tid;
 use pgclinic_format::{Attributes, BlockNo, ColumnLayout, HeapTuple, LpFlags, Page, varlena};
 
@@ -12,6 +13,8 @@ use super::roots::RootPages;
 
 /// Entries that are kept: half of them go when there are more.
 const SAMPLES_MAX: usize = 64;
+/// Fewer entries that were compared tell nothing.
+const COMPARED_MIN: u64 = 8;
 /// The longest value that is unpacked.
 const VALUE_BYTES_MAX: u32 = 1 << 20;
 
@@ -37,7 +40,8 @@ pub(super) struct KeyAgreement {
 impl KeyAgreement {
     /// Most entries have other keys than the rows that they lead to.
     pub(super) fn is_broken(self) -> bool {
-        self.other > self.same
+        let compared = self.other + self.same;
+        compared >= COMPARED_MIN && self.other * 4 >= compared * 3
     }
 
     /// Most have the key of their row.
@@ -153,7 +157,8 @@ pub(super) fn read_page(block: BlockNo, cluster: &Cluster, pieces: &Pieces) -> O
     (read == Ok(bytes.len())).then_some(bytes)
 }
 
-/// The row that an entry leads to. All versions of a chain have the columns of all indexes alike.
+/// The row that an entry leads to, where it is the last of its chain. An index that was made later
+/// has the key of the last version under the line pointer of the first (a broken HOT chain).
 fn row_of(page: Page<'_>, tid: Tid) -> Option<HeapTuple<'_>> {
     let pointer = page.line_pointer(tid.offset)?;
     let pointer = match pointer.flags() {
@@ -161,5 +166,6 @@ fn row_of(page: Page<'_>, tid: Tid) -> Option<HeapTuple<'_>> {
         _ => pointer,
     };
     let is_row = pointer.flags() == LpFlags::Normal;
-    is_row.then(|| page.item(pointer).and_then(HeapTuple::parse))?
+    let row = is_row.then(|| page.item(pointer).and_then(HeapTuple::parse))?;
+    row.filter(|row| row.t_infomask2() & HEAP_HOT_UPDATED == 0)
 }

@@ -19,7 +19,7 @@ pub(super) fn look(
     page: Page<'_>,
     block: BlockNo,
 ) -> (PageState, Option<&'static str>) {
-    let state = PageState::of(page);
+    let state = PageState::of_major(page, cluster.layout.major);
     let why = match state {
         PageState::Empty => None,
         PageState::Broken => {

@@ -214,7 +214,8 @@ impl RootPages<'_> {
     /// What stands on the page is what the index was made for.
     pub(super) fn tell(&self, page: Page<'_>, block: BlockNo) -> bool {
         let is_later = self.moment.is_some_and(|moment| page.pd_lsn() > moment);
-        PageState::of(page) == PageState::Sound && !is_later && (self.tells)(block)
+        let state = PageState::of_major(page, self.cluster.layout.major);
+        state == PageState::Sound && !is_later && (self.tells)(block)
     }
 }
 

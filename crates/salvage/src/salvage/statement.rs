@@ -11,6 +11,10 @@ use pgclinic_model::document::{LossPlace, TableAccount};
 
 /// Blocks past the end that are told apart; beyond them an entry is believed only as one of many.
 const MISSING_MAX: BlockNo = 1 << 27;
+/// Segments that may be missing for each that is there.
+const SEGMENT_GAP_MAX: u64 = 64;
+/// Pages that lack rows and are kept one by one.
+const PAGES_KEPT: usize = 1 << 16;
 /// Rows without their line pointers that are kept by place.
 const ITEMS_MAX: usize = 1 << 20;
 
@@ -68,7 +72,10 @@ impl Extent {
         let page = u64::from(cluster.build.block_size);
         let whole = cluster.build.segment_blocks();
         let (mut end, mut holes) = (0, Vec::new());
-        for segment in &files.segments {
+        // A number that no table with so many segments has is that of a stray file.
+        let strays = (files.segments.len() as u64 + 1).saturating_mul(SEGMENT_GAP_MAX);
+        let segments = files.segments.iter();
+        for segment in segments.filter(|own| u64::from(own.number) < strays) {
             let first = u64::from(segment.number) * whole;
             if first > end {
                 holes.push((end, first));
@@ -148,7 +155,9 @@ impl Statement {
     /// An entry leads to a line pointer that its page does not have.
     pub(super) fn take_item(&mut self, tid: Tid) {
         self.lost += 1;
-        *self.lost_blocks.entry(tid.block).or_default() += 1;
+        if self.lost_blocks.len() < PAGES_KEPT || self.lost_blocks.contains_key(&tid.block) {
+            *self.lost_blocks.entry(tid.block).or_default() += 1;
+        }
         if self.lost_items.len() < ITEMS_MAX {
             self.lost_items.push((tid.block, tid.offset));
         }

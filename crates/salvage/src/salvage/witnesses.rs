@@ -404,6 +404,10 @@ impl Witnesses<'_> {
         heard: &Hearing<'_>,
         each: &mut dyn FnMut(&UsedItems),
     ) {
+        // Rows that a server printed come without their line pointers.
+        if heard.account.pages.roots.is_empty() {
+            return;
+        }
         let selection = &self.options.selection;
         let takes = |unit: &BlockNo| {
             let mut blocks = (0..ROOT_BLOCKS).map(|block| unit.saturating_mul(ROOT_BLOCKS) + block);

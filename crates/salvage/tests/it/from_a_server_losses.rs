@@ -187,7 +187,7 @@ fn rows_on_blocks_that_were_filled_again_are_within_the_bounds() {
     assert!(bound <= truth + 100, "{table:#?}");
 }
 
-/// Who may not read the files of the server gets the rows, and is told that nobody was asked.
+/// Who may not read the files of the server gets the rows, and learns that nobody was asked.
 #[test]
 fn a_role_without_rights_is_told_that_nobody_was_asked() {
     let copy = copy_of(&seed(&server(15), Checksums::On));

@@ -16,9 +16,7 @@ use common::options;
 use pgclinic_salvage::{Rows, SalvageOptions, salvage};
 use pgclinic_servers::Checksums;
 use pgclinic_source::{DataDirectory, Source};
-use pgclinic_surgery::{
-    InjuryOptions, InjuryTargets, PlannedInjury, injuries, overlay, plan_on,
-};
+use pgclinic_surgery::{InjuryOptions, InjuryTargets, PlannedInjury, injuries, overlay, plan_on};
 use pgclinic_testkit::{Quiet, seed, server};
 
 const DATABASE: &str = "clinic";

@@ -23,7 +23,7 @@ pub(super) const CURE: Cure = Cure {
 
 fn clear_all_visible(place: &HeapPlace<'_>) -> Result<Draft> {
     place.page()?;
-    let summary = "the page no longer counts as all-visible: the server looks at its rows again";
+    let summary = "the page no longer counts as all-visible: the server examines its rows again";
     let draft = Draft::new(place.bytes.to_vec(), summary, Safety::Exact).clears_map();
     let proven = place
         .proven

@@ -39,7 +39,15 @@ pub(super) fn lost(cluster: &Cluster) -> Option<Draft> {
         && control.state != State::ShutDown
         && control.backup_start == Lsn(0)
         && control.min_recovery_point <= range.end;
-    if !is_of_backup || !manifest.files.contains_key(LABEL) {
+    let is_stub = |path: &String| {
+        let name = path
+            .rsplit_once('/')
+            .map_or(path.as_str(), |(_, name)| name);
+        name.starts_with("INCREMENTAL.")
+    };
+    // Without its label nothing else keeps a server from starting on an incremental backup.
+    let is_incremental = manifest.files.keys().any(is_stub);
+    if !is_of_backup || is_incremental || !manifest.files.contains_key(LABEL) {
         return None;
     }
     made(cluster, range)
@@ -50,7 +58,8 @@ fn made(cluster: &Cluster, range: WalRange) -> Option<Draft> {
     let len = text.len() as u64;
     let draft = Draft::new(
         MAKE,
-        Safety::Exact,
+        // Nothing tells that all of the files are of this backup.
+        Safety::Lossy,
         LABEL,
         "the label is written again, so that recovery begins where the backup began",
     );

@@ -9,6 +9,7 @@ use pgclinic_model::document::FieldChange;
 use pgclinic_model::plan::Safety;
 
 use super::ground::Ground;
+use super::new_control::keeps_time_stamps;
 use super::page_counters::{PageCounters, count_pages};
 use super::reset_wal::nonce_at;
 use super::{CONTROL_FILE, Draft, StartOptions, recovery, write};
@@ -36,7 +37,13 @@ pub(super) fn draft(cluster: &Cluster, options: &StartOptions<'_>) -> Result<Dra
     let control = completed(cluster, found, plan.start.kind, &pages);
     let base = base(cluster, &control, &pages);
     let bytes = control.to_bytes(&record, &base);
-    let draft = Draft::new(NAME, Safety::Exact, CONTROL_FILE, SUMMARY)
+    let doubts = doubts(cluster, &control, &pages);
+    let safety = if doubts.is_empty() {
+        Safety::Exact
+    } else {
+        Safety::Lossy
+    };
+    let draft = Draft::new(NAME, safety, CONTROL_FILE, SUMMARY)
         .because(format!(
             "the last checkpoint record stands at {}, and recovery reads from its redo point {} on",
             control.checkpoint_lsn, control.checkpoint.redo
@@ -59,10 +66,36 @@ pub(super) fn draft(cluster: &Cluster, options: &StartOptions<'_>) -> Result<Dra
             "written from the fields below",
             write(cluster, CONTROL_FILE, bytes, FILE_BYTES as u64),
         );
+    let draft = doubts.into_iter().fold(draft, Draft::warn);
     Ok(Draft {
         fields: fields(&control),
         ..draft
     })
+}
+
+/// Why recovery from there may end before what the pages have, or what is written may not be what
+/// was.
+fn doubts(cluster: &Cluster, control: &ControlFile, pages: &PageCounters) -> Vec<String> {
+    let mut doubts = Vec::new();
+    let end = cluster
+        .replay()
+        .map_or(control.checkpoint_lsn, |replay| replay.end.record);
+    if let Some(last) = pages.numbers().lsn.filter(|last| last.value > end) {
+        doubts.push(format!(
+            "WAL is missing: a page was changed at {}, and pg_wal ends at {end}",
+            last.value
+        ));
+    }
+    if pages.checksums_wrong > 0 {
+        doubts.push(format!(
+            "{} pages carry another checksum than their own: whether data checksums were on is a guess",
+            pages.checksums_wrong
+        ));
+    }
+    if let Some(first) = pages.not_read.first() {
+        doubts.push(format!("{} was not read: {}", first.what, first.why));
+    }
+    doubts
 }
 
 fn completed(
@@ -77,6 +110,7 @@ fn completed(
         catalog_version_no: layout.catalog_version,
         data_checksum_version: u32::from(pages.has_checksums()),
         default_char_signedness: (layout.major >= 18).then_some(true),
+        track_commit_timestamp: found.track_commit_timestamp || keeps_time_stamps(cluster),
         ..found.clone()
     };
     if control.min_recovery_timeline <= control.checkpoint.timeline {

@@ -10,6 +10,9 @@ use super::page_counters::Bounds;
 use super::status_ends::Ends;
 use crate::error::{Error, Result};
 
+/// What the record of a checkpoint takes at most, with the head of a page within it.
+const CHECKPOINT_RECORD_MAX: u64 = 256;
+
 /// Transactions after what is known to be used that are still believed: those of a page of pg_xact.
 const XIDS_AHEAD: u32 = 1 << 20;
 /// Multixacts, likewise.
@@ -77,7 +80,14 @@ impl<'a> Ground<'a> {
     pub(super) fn is_control_last(&self) -> bool {
         let own = self.control().map(|control| control.checkpoint.redo);
         let by_wal = self.wal.checkpoint.as_ref().map(|(_, own)| own.redo);
-        own >= by_wal
+        own >= by_wal && !self.has_records_after_control()
+    }
+
+    /// Records follow the checkpoint that the control file names: it is an older one.
+    fn has_records_after_control(&self) -> bool {
+        let checkpoint = self.control().map(|control| control.checkpoint_lsn.0);
+        let ends = checkpoint.zip(self.wal.end);
+        ends.is_some_and(|(at, end)| end.0 > at.saturating_add(CHECKPOINT_RECORD_MAX))
     }
 
     pub(super) fn ends(&self, log: StatusLog, oldest: u32) -> Option<Ends<'a>> {

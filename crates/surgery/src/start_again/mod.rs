@@ -70,7 +70,7 @@ pub struct StartOptions<'a> {
     pub pgdata: &'a Path,
     /// Workers.
     pub threads: NonZeroUsize,
-    /// Who is told of bytes.
+    /// Who hears of bytes.
     pub progress: &'a dyn Progress,
 }
 

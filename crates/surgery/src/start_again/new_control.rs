@@ -1,5 +1,6 @@
 //! The control file of a cluster whose WAL begins anew.
 
+use pgclinic_cluster::Cluster;
 use pgclinic_format::control_file::{Checkpoint, State};
 use pgclinic_format::{ControlFile, Lsn};
 
@@ -60,8 +61,7 @@ impl Ground<'_> {
     /// The server removes time stamps when it starts and this says that none were kept.
     fn keeps_time_stamps(&self) -> bool {
         let noted = self.control().is_some_and(|own| own.track_commit_timestamp);
-        let setting = self.cluster.setting("track_commit_timestamp");
-        noted || setting.is_some_and(|value| matches!(value.as_str(), "on" | "true" | "yes" | "1"))
+        noted || keeps_time_stamps(self.cluster)
     }
 
     fn identifier(&self) -> (u64, String) {
@@ -95,4 +95,10 @@ impl Ground<'_> {
             ),
         }
     }
+}
+
+/// The settings of the cluster keep time stamps of commits.
+pub(super) fn keeps_time_stamps(cluster: &Cluster) -> bool {
+    let setting = cluster.setting("track_commit_timestamp");
+    setting.is_some_and(|value| matches!(value.as_str(), "on" | "true" | "yes" | "1"))
 }

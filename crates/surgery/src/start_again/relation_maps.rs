@@ -33,6 +33,15 @@ fn right_map(cluster: &Cluster, home: &DatabaseDirectory) -> Option<RelationMap>
     map.is_right().then_some(map)
 }
 
+/// Which catalogs the map of a database has, the map of another one says. Of those that all
+/// databases share nothing says that one is missing.
+fn safety_of(home: &DatabaseDirectory) -> Safety {
+    match home.database {
+        0 => Safety::Lossy,
+        _ => Safety::Exact,
+    }
+}
+
 fn draft(cluster: &Cluster, home: &DatabaseDirectory) -> Option<Draft> {
     if right_map(cluster, home).is_some() {
         return None;
@@ -48,7 +57,7 @@ fn draft(cluster: &Cluster, home: &DatabaseDirectory) -> Option<Draft> {
     let change = write(cluster, &path, bytes, len);
     let draft = Draft::new(
         NAME,
-        Safety::Exact,
+        safety_of(home),
         &path,
         "the map is written again: every mapped catalog in the file that has its own number",
     );

@@ -203,7 +203,11 @@ fn is_settled(cluster: &Cluster, pages: &PageCounters) -> bool {
     let is_shut_down = control.is_some_and(|own| own.state == State::ShutDown);
     let is_labelled = !Presence::of_file(cluster.source().as_ref(), "backup_label").is_missing();
     let numbers = pages.numbers();
-    is_shut_down && !is_labelled && numbers.younger_pages == 0 && pages.not_read.is_empty()
+    is_shut_down
+        && !is_labelled
+        && numbers.younger_pages == 0
+        && pages.not_read.is_empty()
+        && pages.checksums_wrong == 0
 }
 
 fn warnings(filled: &Filled, fates: &Fates, pages: &PageCounters) -> Vec<String> {

@@ -157,7 +157,10 @@ pub(super) fn run_again(again: &ChecksumsAgain<'_>, world: &mut Env<'_>) -> Resu
     let command = Arguments::augment_args(ClapCommand::new("checksums"));
     let words = [again.option.as_ref(), again.journal.as_os_str()];
     let pgdata = again.pgdata.map(Path::as_os_str);
-    let words = ["checksums".as_ref()].into_iter().chain(words).chain(pgdata);
+    let words = ["checksums".as_ref()]
+        .into_iter()
+        .chain(words)
+        .chain(pgdata);
     let matches = command.try_get_matches_from(words)?;
     let mut arguments = Arguments::from_arg_matches(&matches)?;
     arguments.load = again.load.clone();

@@ -32,11 +32,7 @@ pub(super) struct TruncatedTable {
 
 /// The finding is that a table ends too early.
 pub(super) fn is_of_end(finding: &Finding) -> bool {
-    let kinds = [
-        FileKind::Table,
-        FileKind::Toast,
-        FileKind::MaterializedView,
-    ];
+    let kinds = [FileKind::Table, FileKind::Toast, FileKind::MaterializedView];
     let place = &finding.place;
     finding.severity == Severity::Damage
         && RULES.contains(&finding.rule.as_str())
@@ -148,7 +144,10 @@ fn proven_end(table: &TruncatedTable, end: Option<&ForkEnd>) -> Result<u32, Stri
 fn end_words(blocks: u32, end: Option<&ForkEnd>) -> String {
     let is_from_wal = end.is_some_and(|end| end.is_from_wal);
     if is_from_wal {
-        format!("WAL makes or truncates the file, and names no later block than {}", blocks - 1)
+        format!(
+            "WAL makes or truncates the file, and names no later block than {}",
+            blocks - 1
+        )
     } else {
         format!("the table has {blocks} blocks by the copy and all WAL since")
     }
@@ -227,7 +226,10 @@ impl Search<'_, '_> {
                 Err(why) => return Ok(Err(format!("block {number}: {why}"))),
             }
         }
-        let is_run = pages.iter().zip(table.first..).all(|((own, _), block)| *own == block);
+        let is_run = pages
+            .iter()
+            .zip(table.first..)
+            .all(|((own, _), block)| *own == block);
         if !is_run {
             return Ok(Err("blocks between others are not proven".into()));
         }

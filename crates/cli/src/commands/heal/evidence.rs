@@ -8,7 +8,8 @@ use std::sync::Arc;
 use clap::Args;
 use pgclinic_check::{CheckOptions, check_cluster};
 use pgclinic_cluster::wal::{
-    BlockAddress, CopyOfCluster, Evidence, PageOrigin, RecoveredBlocks, ReplaySpace, WalDirectory, recover_blocks,
+    BlockAddress, CopyOfCluster, Evidence, PageOrigin, RecoveredBlocks, ReplaySpace, WalDirectory,
+    recover_blocks,
 };
 use pgclinic_cluster::{Cluster, ForkFiles, read_block};
 use pgclinic_format::Fork;
@@ -20,7 +21,8 @@ use pgclinic_source::DataDirectory;
 use pgclinic_spill::Part;
 use pgclinic_surgery::checksums::PageOfFork;
 use pgclinic_surgery::cures::{
-    CLEAR_ALL_VISIBLE, CLEAR_MAP_PAGE, CORRECT_PAGE, REBUILD_SEQUENCE, plan_heal, ProvenPage, ProvenPages, RESTORE_PAGE, is_same_page, page_corrections,
+    CLEAR_ALL_VISIBLE, CLEAR_MAP_PAGE, CORRECT_PAGE, ProvenPage, ProvenPages, REBUILD_SEQUENCE,
+    RESTORE_PAGE, is_same_page, page_corrections, plan_heal,
 };
 
 use super::Arguments;
@@ -269,9 +271,7 @@ impl Search<'_, '_> {
                 })
                 .collect(),
         };
-        let of_pages = wanted
-            .iter()
-            .map(|page| address_of(page.files, page.block));
+        let of_pages = wanted.iter().map(|page| address_of(page.files, page.block));
         // A block past the end tells how far the WAL goes there.
         let past_ends = truncated
             .iter()
@@ -333,9 +333,7 @@ impl Search<'_, '_> {
 
     /// What nothing else proves may follow from what stands on the page itself.
     fn correct(&self, unproven: Vec<Unproven<'_>>, found: &mut Found) -> Result<(), Failure> {
-        let requests = unproven
-            .iter()
-            .map(|(page, _)| request(page, CORRECT_PAGE));
+        let requests = unproven.iter().map(|(page, _)| request(page, CORRECT_PAGE));
         let requests: Vec<CureRequest> = requests.collect();
         let corrections = page_corrections(self.cluster, &requests)?;
         let pages = unproven.into_iter().zip(corrections);
@@ -424,8 +422,9 @@ fn damage_elsewhere(
             .is_some_and(|id| roots.contains(id))
     };
     let mut by_path: BTreeMap<&str, Vec<&Finding>> = BTreeMap::new();
-    for finding in damage
-        .filter(|own| !is_wanted(own) && !is_end(own) && !is_other(own) && !follows(own)) {
+    for finding in
+        damage.filter(|own| !is_wanted(own) && !is_end(own) && !is_other(own) && !follows(own))
+    {
         by_path
             .entry(&finding.place.path)
             .or_default()
@@ -452,8 +451,7 @@ fn mark_visibility_alone(document: &CheckDocument, wanted: &mut [Wanted<'_>]) {
     let damage = document.findings.iter();
     for finding in damage.filter(|own| own.severity == Severity::Damage) {
         if let Some(page) = page_of(finding) {
-            *alone.entry(page).or_insert(true) &=
-                VISIBILITY_RULES.contains(&finding.rule.as_str());
+            *alone.entry(page).or_insert(true) &= VISIBILITY_RULES.contains(&finding.rule.as_str());
         }
     }
     // Findings that were left out may be of any page.

@@ -30,10 +30,13 @@ const ID_CHARS: usize = 8;
 /// The first major with `pg_surgery`.
 const HAS_SURGERY: u16 = 14;
 
-const OF_REINDEX_CONCURRENTLY: &str = "SHARE UPDATE EXCLUSIVE on the table: reads and writes go on; it waits for older transactions";
-const OF_REINDEX: &str = "SHARE on the table: no writes; ACCESS EXCLUSIVE on the index: queries that would use it wait";
+const OF_REINDEX_CONCURRENTLY: &str =
+    "SHARE UPDATE EXCLUSIVE on the table: reads and writes go on; it waits for older transactions";
+const OF_REINDEX: &str =
+    "SHARE on the table: no writes; ACCESS EXCLUSIVE on the index: queries that would use it wait";
 const OF_VACUUM: &str = "SHARE UPDATE EXCLUSIVE on the table: reads and writes go on";
-const OF_SURGERY: &str = "ROW EXCLUSIVE on the table: reads and writes go on; the page is locked while it is changed";
+const OF_SURGERY: &str =
+    "ROW EXCLUSIVE on the table: reads and writes go on; the page is locked while it is changed";
 const OF_TRUNCATE_MAP: &str = "ACCESS EXCLUSIVE on the table for a moment: reads and writes wait";
 const OF_EXTENSION: &str = "nothing that others wait for";
 
@@ -216,7 +219,12 @@ impl Plan<'_> {
     fn add_all(&mut self, checked: &CheckDocument) {
         let mut relations: Vec<Damaged<'_>> = damaged(checked, &mut self.not_healed);
         relations.sort_by_key(|own| {
-            (own.kind == FileKind::Index, own.database.clone(), own.name.clone(), own.fork)
+            (
+                own.kind == FileKind::Index,
+                own.database.clone(),
+                own.name.clone(),
+                own.fork,
+            )
         });
         for relation in &relations {
             match (relation.fork, relation.kind) {
@@ -447,7 +455,9 @@ fn schema_of(server: &ConnectionTarget, database: &str, extension: &str) -> Opti
 /// A row comes back for everybody, or goes; a value that is wrong stays wrong when it is frozen.
 fn surgery(
     (relation, schema): (&Damaged<'_>, &str),
-    (block, item): (u32, u16), is_of_header: bool) -> Vec<Draft> {
+    (block, item): (u32, u16),
+    is_of_header: bool,
+) -> Vec<Draft> {
     let table = literal(&relation.name);
     let call = |function: &str| {
         format!("SELECT {schema}.{function}({table}::regclass, ARRAY['({block},{item})']::tid[])")
@@ -462,7 +472,8 @@ fn surgery(
         safety: Safety::Lossy,
         sql: call("heap_force_freeze"),
         locks: OF_SURGERY,
-        why: "the row becomes visible to everybody, whether its transaction committed or not".into(),
+        why: "the row becomes visible to everybody, whether its transaction committed or not"
+            .into(),
     };
     if is_of_header {
         vec![freeze, kill]

@@ -164,8 +164,7 @@ fn relations(session: &mut Session, sql: &str) -> Result<Vec<(String, String)>, 
 
 /// Where the functions of amcheck are; they are made where the server has them.
 fn schema_of_amcheck(session: &mut Session) -> Result<Option<String>, SqlError> {
-    let available =
-        "SELECT 1 FROM pg_catalog.pg_available_extensions WHERE name = 'amcheck'";
+    let available = "SELECT 1 FROM pg_catalog.pg_available_extensions WHERE name = 'amcheck'";
     if session.query_value(available)?.is_none() {
         return Ok(None);
     }
@@ -221,7 +220,10 @@ fn count_of_files(cluster: &Cluster, database: u32, table: u32) -> Option<RowCou
 }
 
 fn main_fork(cluster: &Cluster, database: u32, relation: &Relation) -> Option<ForkFiles> {
-    let homes = cluster.homes.iter().filter(|home| home.database == database);
+    let homes = cluster
+        .homes
+        .iter()
+        .filter(|home| home.database == database);
     let catalog = cluster.catalog(database);
     homes
         .filter_map(|home| cluster.files(home).ok())

@@ -36,7 +36,7 @@ pub(super) fn planned(
     cluster: &Cluster,
     world: &mut Env<'_>,
 ) -> Result<Option<HealDocument>, Failure> {
-    if arguments.cure.named().is_some() || !arguments.at.is_empty() {
+    if arguments.pages || arguments.cure.named().is_some() || !arguments.at.is_empty() {
         return Ok(None);
     }
     let saved = arguments

@@ -44,9 +44,9 @@ pub(crate) fn write(
     name: &str,
 ) -> Result<LargeObjectsAccount, SalvageError> {
     let file = file_of(options.form, name);
-    let mut told = objects.account(database);
+    let mut account = objects.account(database);
     let InOrder { sizes, mut pages } = objects.in_order()?;
-    told.file_bytes = match options.form.layout() {
+    account.file_bytes = match options.form.layout() {
         None => tar::write(&sizes, &mut pages, folder, &file)?,
         Some(layout) => {
             let to = Columns {
@@ -59,11 +59,11 @@ pub(crate) fn write(
             to.write(&sizes, &mut pages)?
         }
     };
-    told.file = file;
-    told.objects = sizes.len() as u64;
-    told.bytes = sizes.values().sum();
-    told.doubtful = pages.into_doubtful();
-    Ok(told)
+    account.file = file;
+    account.objects = sizes.len() as u64;
+    account.bytes = sizes.values().sum();
+    account.doubtful = pages.into_doubtful();
+    Ok(account)
 }
 
 /// Sizes of all objects, and their pages.
@@ -96,7 +96,7 @@ impl ObjectLosses {
     }
 
     /// The first of them, with what is lost.
-    fn told(&self) -> Vec<DoubtfulObject> {
+    fn doubtful(&self) -> Vec<DoubtfulObject> {
         let pages = self.pages.iter().map(|(object, pages)| DoubtfulObject {
             object: *object,
             why: format!("{pages} pages of it that an index names are lost"),
@@ -184,7 +184,7 @@ impl Objects {
         let records = self.pages.finish();
         let records = records.map_err(|source| cannot_sort(&self.spill_folder, source))?;
         let doubtful = (!self.places.is_empty()).then(|| {
-            let mut doubtful = self.losses.told();
+            let mut doubtful = self.losses.doubtful();
             doubtful.extend(without_pages(&self.sizes, &self.losses));
             doubtful.truncate(PLACES_MAX);
             doubtful

@@ -58,8 +58,8 @@ pub(super) fn load(
 ) -> Result<Option<BTreeSet<Oid>>, SalvageError> {
     let Before { loaded, left } = before;
     let there = numbers_there(session, loaded).map_err(failed)?;
-    let mut told = objects.account(database);
-    told.file = "pg_catalog.pg_largeobject".into();
+    let mut own = objects.account(database);
+    own.file = "pg_catalog.pg_largeobject".into();
     let InOrder { sizes, mut pages } = objects.in_order()?;
     let mut batch = Batch::new(session);
     let mut refused: BTreeSet<Oid> = left.into_iter().collect();
@@ -83,8 +83,8 @@ pub(super) fn load(
                 batch.left.push(*oid);
             }
         } else {
-            told.objects += 1;
-            told.bytes += size;
+            own.objects += 1;
+            own.bytes += size;
         }
         if progress.is_interrupted() {
             batch.commit(*oid)?;
@@ -94,14 +94,14 @@ pub(super) fn load(
     if let Some(last) = sizes.keys().last() {
         batch.commit(*last)?;
     }
-    told.file_bytes = told.bytes;
-    told.doubtful = pages.into_doubtful();
+    own.file_bytes = own.bytes;
+    own.doubtful = pages.into_doubtful();
     if let Some(first) = refused.first() {
         let what = format!("{} large objects, the first of them {first}", refused.len());
         let why = "the destination has objects with these numbers, and they are left as they are";
         account.not_salvaged.push(not_salvaged(&what, why));
     }
-    account.large_objects.push(told);
+    account.large_objects.push(own);
     Ok(Some(refused))
 }
 

@@ -107,8 +107,11 @@ impl Witnesses<'_> {
 
     /// Pages came to the index since the checkpoint, and with them entries of older pages.
     fn has_new_pages(&self, index: &ForkFiles, replay: &Replay) -> bool {
-        let blocks = index.bytes() / u64::from(self.cluster.build.block_size);
-        let end = BlockNo::try_from(blocks).unwrap_or(BlockNo::MAX);
+        let build = self.cluster.build;
+        let blocks = index.bytes() / u64::from(build.block_size);
+        // Of a file that pretends to be longer than a segment the rest is no part of it.
+        let most = (index.segments.len() as u64).saturating_mul(build.segment_blocks());
+        let end = BlockNo::try_from(blocks.min(most)).unwrap_or(BlockNo::MAX);
         let file = index.number();
         let is_new = |block: BlockNo| {
             let effect = replay.fate(file, Fork::Main, block);

@@ -165,8 +165,8 @@ fn correction(only: Candidate, before: &PageDamage, trial: &PageTrial<'_>) -> Pa
 fn without_checksum(source: CandidateSource) -> (Safety, &'static str) {
     match source {
         CandidateSource::Constants => (
-            Safety::Exact,
-            "these fields have the same value on every page of a table, and with it every check passes",
+            Safety::Lossy,
+            "these fields have the same value on every page of a table, and with it every check passes; without data checksums nothing tells that the page is the table's at all",
         ),
         CandidateSource::SingleBit | CandidateSource::Header | CandidateSource::LinePointers => (
             Safety::Lossy,
