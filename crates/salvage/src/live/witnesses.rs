@@ -77,7 +77,16 @@ impl ServerAnswers for Answers<'_, '_> {
         }
         found
     }
+
+    fn wait(&self) {
+        let mut kept = self.reader.borrow_mut();
+        // Where the server is gone the next question says so.
+        let _ = self.live.ask(&mut kept, &|reader| reader.query(PAUSE));
+    }
 }
+
+/// A pause that takes no clock of our own; `WalWriterDelay` is as long.
+const PAUSE: &str = "SELECT pg_sleep(0.2)";
 
 /// Puts into the accounts what witnesses in the files know of rows that the server did not give,
 /// and counts what is lost; says what could not be asked.

@@ -46,6 +46,9 @@ pub(crate) trait ServerAnswers {
 
     /// Those of the blocks of which the server gives rows, wherever it has them.
     fn blocks_with_rows(&self, table: Oid, blocks: &[BlockNo]) -> BTreeSet<BlockNo>;
+
+    /// Lets the server get on: long enough that a record of WAL that was being written is whole.
+    fn wait(&self);
 }
 
 /// The search for rows that the server did not give, in one of its databases.
@@ -120,7 +123,7 @@ impl Rounds for Run<'_> {
     fn view(&mut self, _: Round) -> Result<Option<FreshView<'static>>, OpenError> {
         let space = replay_space(self.search.options);
         let replay = |view: &Cluster| view.replayed_catalogs(&space);
-        FreshView::take(self.search.cluster, &|| {}, &replay).map(Some)
+        FreshView::take(self.search.cluster, &|| self.search.server.wait(), &replay).map(Some)
     }
 
     fn round(&mut self, fresh: &FreshView<'static>, round: Round) -> Result<Left, SalvageError> {
@@ -135,7 +138,10 @@ impl Rounds for Run<'_> {
         } else if self.is_read_again(&catalog, fresh) && !round.is_last() {
             return Ok(Left::Something);
         }
-        self.unasked = why_unasked(&catalog, &replaying);
+        self.unasked = why_unasked(fresh, &catalog, &replaying);
+        if self.unasked.is_some() && !round.is_last() {
+            self.search.server.wait();
+        }
         if self.unasked.is_some() {
             return Ok(Left::Something);
         }
@@ -169,12 +175,23 @@ fn take_once(flag: &mut bool) -> bool {
 }
 
 /// Why no witness can be believed in a view.
-fn why_unasked(catalog: &Catalog, replaying: &Replaying<'_>) -> Option<String> {
+fn why_unasked(
+    fresh: &FreshView<'_>,
+    catalog: &Catalog,
+    replaying: &Replaying<'_>,
+) -> Option<String> {
     if catalog.is_blind() {
         return Some("the catalogs in its files cannot be read".into());
     }
-    let why = "the write-ahead log since its last checkpoint cannot be read whole, so that nobody knows what its memory holds";
-    replaying.replay.is_none().then(|| why.into())
+    if replaying.replay.is_some() {
+        return None;
+    }
+    let end = fresh.cluster().replay().map_or_else(String::new, |replay| {
+        format!(" (it ends at {}: {})", replay.end.record, replay.end.why)
+    });
+    Some(format!(
+        "the write-ahead log since its last checkpoint cannot be read whole{end}, so that nobody knows what its memory holds"
+    ))
 }
 
 impl Run<'_> {

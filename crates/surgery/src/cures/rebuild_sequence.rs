@@ -43,7 +43,7 @@ fn rebuild_sequence(place: &HeapPlace<'_>) -> Result<Draft> {
         return place.refuse("pg_sequence does not say where it begins and by how much it grows");
     };
     let Some((table, attnum)) = owner(place, sequence) else {
-        return place.refuse("no column of a table owns it, so that nothing tells how far it was: DROP SEQUENCE and CREATE SEQUENCE make it again");
+        return place.refuse("no column of a table owns it, so that nothing shows how far it was: DROP SEQUENCE and CREATE SEQUENCE make it again");
     };
     let values = match furthest(place, table, attnum, definition.increment) {
         Ok(values) => values,

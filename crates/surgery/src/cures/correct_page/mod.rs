@@ -133,7 +133,7 @@ fn none_or_several(others: usize) -> String {
     match others {
         0 => "no single bit, no header field that follows from the rest and no line pointer that follows from the tuples makes the page sound".into(),
         others => format!(
-            "{} or more different pages would be sound: what stands on the page does not tell which one it was",
+            "{} or more different pages would be sound: what stands on the page does not show which one it was",
             others + 1
         ),
     }
@@ -166,7 +166,7 @@ fn without_checksum(source: CandidateSource) -> (Safety, &'static str) {
     match source {
         CandidateSource::Constants => (
             Safety::Lossy,
-            "these fields have the same value on every page of a table, and with it every check passes; without data checksums nothing tells that the page is the table's at all",
+            "these fields have the same value on every page of a table, and with it every check passes; without data checksums nothing shows that the page is the table's at all",
         ),
         CandidateSource::SingleBit | CandidateSource::Header | CandidateSource::LinePointers => (
             Safety::Lossy,
@@ -203,7 +203,7 @@ fn correction_of(
         .catalog
         .by_file(files.home.tablespace, files.filenode);
     if relation.and_then(Relation::page_method) != Some(AccessMethod::Heap) {
-        return Err("it is not a page of a table: nothing on it tells what it was".into());
+        return Err("it is not a page of a table: nothing on it shows what it was".into());
     }
     let bytes = read_block(cluster.source().as_ref(), files, cluster.build, block);
     let bytes = bytes.ok_or("the page cannot be read")?;
