@@ -211,10 +211,10 @@ fn header_fields_follow_from_the_rest() {
 }
 
 #[test]
-fn constants_of_the_header_are_exact_without_checksums() {
+fn nothing_is_exact_without_checksums() {
     let tables = Tables::of(Checksums::Off);
     let constants = tables.each(17, |page| page[16..20].fill(0));
-    assert_eq!(constants.exact, constants.pages(), "{constants:?}");
+    assert_eq!(constants.lossy, constants.pages(), "{constants:?}");
     let lower = tables.each(2000, |page| page[12..14].fill(0xFF));
     eprintln!("pd_lower without checksums: {lower:?}");
     assert_eq!(lower.exact + lower.wrong_exact, 0, "{lower:?}");
