@@ -16,7 +16,7 @@ use pgclinic_cluster::{
 };
 use pgclinic_format::{Fork, Oid};
 use pgclinic_model::Progress;
-use pgclinic_model::document::{FileKind, Finding, NotChecked};
+use pgclinic_model::document::{FileKind, Finding, Level, NotChecked};
 use pgclinic_scan::guarded;
 use pgclinic_scan::live::{FreshView, ViewPosition};
 use pgclinic_spill::Part;
