@@ -16,7 +16,7 @@ use pgclinic_cluster::{
 };
 use pgclinic_format::{Fork, Oid};
 use pgclinic_model::Progress;
-use pgclinic_model::document::{FileKind, Finding, Level, NotChecked};
+use pgclinic_model::document::{FileKind, Finding, NotChecked};
 use pgclinic_scan::guarded;
 use pgclinic_scan::live::{FreshView, ViewPosition};
 use pgclinic_spill::Part;
@@ -42,7 +42,7 @@ pub(super) struct RestingTables {
     position: ViewPosition,
     /// What is wrong, with the table of each finding.
     found: BTreeMap<String, (Family, Finding)>,
-    /// What the checks left out by nature, and what hindered the look as a whole.
+    /// What the checks left out by nature, and comparisons on which our own code failed.
     left_out: Vec<NotChecked>,
     /// What the checks left out though it may come with a newer view.
     open: BTreeMap<(String, String), (Family, NotChecked)>,
@@ -113,8 +113,12 @@ impl RestingTables {
 }
 
 impl RestingLook<'_> {
-    pub(super) fn at(&self, fresh: &FreshView<'_>) -> RestingTables {
+    /// What a view shows; nothing where its WAL cannot be read whole, so that nobody knows which
+    /// tables the server left alone.
+    pub(super) fn at(&self, fresh: &FreshView<'_>) -> Option<RestingTables> {
         let (view, names) = (fresh.cluster(), fresh.replayed_cluster());
+        let may_compare = view.may_compare(Comparison::PagesThatWalLeftAlone);
+        let replay = view.replay().filter(|_| may_compare)?;
         let mut tables = RestingTables {
             position: fresh.position(),
             found: BTreeMap::new(),
@@ -122,18 +126,6 @@ impl RestingLook<'_> {
             open: BTreeMap::new(),
             compared: 0,
             changed: 0,
-        };
-        let Some(replay) = view
-            .replay()
-            .filter(|_| view.may_compare(Comparison::PagesThatWalLeftAlone))
-        else {
-            tables.left_out.push(NotChecked {
-                what: "rows against index entries and TOASTed values".into(),
-                why: "the WAL since the last checkpoint cannot be read whole: which tables the server left alone is unknown".into(),
-                // Nothing seems wrong yet, and full is the level that asks each table.
-                inherent: self.only.is_none() && self.options.level < Level::Full,
-            });
-            return tables;
         };
         let all = std::iter::once(0).chain(names.databases.keys().copied());
         let is_asked = |database: &Oid| match &self.only {
@@ -147,7 +139,7 @@ impl RestingLook<'_> {
                 }
             }
         }
-        tables
+        Some(tables)
     }
 
     fn database(

@@ -446,12 +446,13 @@ impl Run<'_> {
         }
         let gap = NotChecked {
             what: "what comparisons of rows with index entries found".into(),
-            why: "no two looks came without a checkpoint in between: check again while the server writes less, or stop it".into(),
+            why: "no two looks came without a checkpoint in between and with WAL that could be read whole: check again while the server writes less, or stop it".into(),
             inherent: false,
         };
         self.books.stays_open(None, gap);
     }
 
+    /// Whether two looks could be held against each other, or the first found all sound.
     fn compared_twice(&mut self) -> Result<bool, OpenError> {
         let mut look = RestingLook {
             options: self.options,
@@ -459,12 +460,17 @@ impl Run<'_> {
             only: (self.options.level < Level::Full).then(|| self.books.disconnected.clone()),
         };
         let view = newer(self.cluster, self.server, self.options)?;
-        let mut first = look.at(&view);
+        let Some(mut first) = look.at(&view) else {
+            self.server.wait();
+            return Ok(false);
+        };
         if !first.are_sound() && !self.progress.is_interrupted() {
             self.server.wait();
             look.only = Some(first.suspicious());
             let view = newer(self.cluster, self.server, self.options)?;
-            if !first.confirm(look.at(&view), &mut self.books) {
+            let second = look.at(&view);
+            let is_settled = second.is_some_and(|second| first.confirm(second, &mut self.books));
+            if !is_settled {
                 return Ok(false);
             }
         }
