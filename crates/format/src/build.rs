@@ -9,15 +9,21 @@ use crate::types::{BlockNo, Lsn};
 
 /// Overwrites the `u16` at `at`; nothing happens where the bytes end before.
 pub fn put_u16(bytes: &mut [u8], at: usize, value: u16) {
-    if let Some(slot) = bytes.get_mut(at..at.saturating_add(2)) {
-        slot.copy_from_slice(&value.to_le_bytes());
-    }
+    put_bytes(bytes, at, &value.to_le_bytes());
 }
 
 /// Overwrites the `u32` at `at`; nothing happens where the bytes end before.
 pub fn put_u32(bytes: &mut [u8], at: usize, value: u32) {
-    if let Some(slot) = bytes.get_mut(at..at.saturating_add(4)) {
-        slot.copy_from_slice(&value.to_le_bytes());
+    put_bytes(bytes, at, &value.to_le_bytes());
+}
+
+/// Puts bytes at their place; nothing where they would end past the last byte.
+pub fn put_bytes(bytes: &mut [u8], at: usize, value: &[u8]) {
+    let slot = bytes
+        .get_mut(at..)
+        .and_then(|rest| rest.get_mut(..value.len()));
+    if let Some(slot) = slot {
+        slot.copy_from_slice(value);
     }
 }
 

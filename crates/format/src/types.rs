@@ -46,6 +46,12 @@ impl Xid {
     /// `FirstNormalTransactionId`.
     pub const FIRST_NORMAL: Xid = Xid(3);
 
+    /// The one that is given out after it, as `TransactionIdAdvance`.
+    #[must_use]
+    pub fn next(self) -> Xid {
+        Xid(self.0.wrapping_add(1).max(Self::FIRST_NORMAL.0))
+    }
+
     /// Not one of the three reserved numbers.
     pub fn is_normal(self) -> bool {
         self.0 >= Self::FIRST_NORMAL.0
@@ -73,6 +79,15 @@ impl fmt::Display for Xid {
 pub struct MultiXactId(pub u32);
 
 impl MultiXactId {
+    /// `FirstMultiXactId`.
+    pub const FIRST: MultiXactId = MultiXactId(1);
+
+    /// The one that is given out after it.
+    #[must_use]
+    pub fn next(self) -> MultiXactId {
+        MultiXactId(self.0.wrapping_add(1).max(Self::FIRST.0))
+    }
+
     /// Older than `other` on the circle, as `MultiXactIdPrecedes`.
     pub fn precedes(self, other: MultiXactId) -> bool {
         self.0 != other.0 && other.0.wrapping_sub(self.0) < 1 << 31

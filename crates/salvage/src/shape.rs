@@ -63,28 +63,11 @@ impl Column {
     /// The type of its values, where the catalogs do not give it, or a part of it: what is written
     /// of them is none of their values.
     pub(crate) fn lost_type(&self) -> Option<&TypeInfo> {
-        self.bytes_of.as_deref().filter(|ty| holds_unknown(ty))
+        let is_unknown = |part: &TypeInfo| part.kind == TypeKind::Unknown;
+        self.bytes_of
+            .as_deref()
+            .filter(|ty| ty.has_part(is_unknown))
     }
-}
-
-/// A part of the type is of unknown make.
-fn holds_unknown(ty: &TypeInfo) -> bool {
-    let mut open = vec![ty];
-    while let Some(ty) = open.pop() {
-        match &ty.kind {
-            TypeKind::Unknown => return true,
-            TypeKind::Base | TypeKind::Enum(_) | TypeKind::Bytes => {}
-            TypeKind::Domain(inner)
-            | TypeKind::Array(inner)
-            | TypeKind::Range(inner)
-            | TypeKind::Multirange(inner) => open.push(inner),
-            TypeKind::Composite(fields) => {
-                let used = fields.iter().filter(|field| !field.dropped);
-                open.extend(used.map(|field| field.ty.as_ref()));
-            }
-        }
-    }
-    false
 }
 
 /// As what the values of a column stand in a file of columns: one kind for all of them.

@@ -4,9 +4,10 @@
 use std::path::Path;
 use std::sync::{Arc, LazyLock};
 
+use crate::roots;
 use pgclinic_cluster::{Cluster, ControlState};
+use pgclinic_model::Level;
 use pgclinic_model::document::{CheckDocument, FileKind};
-use pgclinic_model::{Level, Severity};
 use pgclinic_servers::{Checksums, Server, StopMode};
 use pgclinic_source::{Overlay, OverlayPatch, read_all};
 use pgclinic_testkit::{TempCopy, checked, copy_of, directory, seed, server};
@@ -51,17 +52,6 @@ fn filled(pgdata: &Path, path: &str, byte: u8) -> OverlayPatch {
         offset: 0,
         bytes: vec![byte; len.len()],
     }
-}
-
-/// Rule and file of what no other finding explains.
-fn roots(document: &CheckDocument) -> Vec<(&str, &str)> {
-    let damage = document
-        .findings
-        .iter()
-        .filter(|own| own.severity == Severity::Damage && own.caused_by.is_none());
-    damage
-        .map(|own| (own.rule.as_str(), own.place.path.as_str()))
-        .collect()
 }
 
 #[test]

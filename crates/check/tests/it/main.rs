@@ -27,3 +27,17 @@ mod status_files;
 mod trees;
 mod update_chains;
 mod wal;
+
+use pgclinic_model::Severity;
+use pgclinic_model::document::CheckDocument;
+
+/// Rule and file of what no other finding explains.
+fn roots(document: &CheckDocument) -> Vec<(&str, &str)> {
+    let damage = document
+        .findings
+        .iter()
+        .filter(|own| own.severity == Severity::Damage && own.caused_by.is_none());
+    damage
+        .map(|own| (own.rule.as_str(), own.place.path.as_str()))
+        .collect()
+}

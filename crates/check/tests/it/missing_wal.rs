@@ -3,9 +3,10 @@
 use std::path::Path;
 use std::sync::{Arc, LazyLock};
 
+use crate::roots;
 use pgclinic_cluster::Cluster;
+use pgclinic_model::Level;
 use pgclinic_model::document::CheckDocument;
-use pgclinic_model::{Level, Severity};
 use pgclinic_servers::Checksums;
 use pgclinic_source::{Overlay, OverlayPatch};
 use pgclinic_testkit::{TempCopy, all_majors, as_primary, checked, copy_of, directory, seed};
@@ -63,17 +64,6 @@ fn found(patches: Vec<OverlayPatch>) -> CheckDocument {
     let overlay = Overlay::new(directory(&CRASHED.pgdata), patches).expect("plain paths");
     let cluster = Cluster::open(Arc::new(overlay)).expect("a cluster");
     checked(&cluster, Level::Structure)
-}
-
-/// Rule and file of what no other finding explains.
-fn roots(document: &CheckDocument) -> Vec<(&str, &str)> {
-    let damage = document
-        .findings
-        .iter()
-        .filter(|own| own.severity == Severity::Damage && own.caused_by.is_none());
-    damage
-        .map(|own| (own.rule.as_str(), own.place.path.as_str()))
-        .collect()
 }
 
 #[track_caller]

@@ -138,8 +138,7 @@ impl WalCounters {
                 count,
                 newest,
             } => {
-                let next = MultiXactId(multi.0.wrapping_add(1).max(1));
-                self.multi(next, offset.wrapping_add(count));
+                self.multi(multi.next(), offset.wrapping_add(count));
                 self.used(newest);
             }
             Event::Ended(ended) => {
@@ -154,8 +153,7 @@ impl WalCounters {
         if !xid.is_normal() {
             return;
         }
-        let next = xid.0.wrapping_add(1);
-        let next = Xid(next.max(Xid::FIRST_NORMAL.0));
+        let next = xid.next();
         if self.next_xid.is_none_or(|own| own.precedes(next)) {
             self.next_xid = Some(next);
         }

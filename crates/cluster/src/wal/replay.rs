@@ -273,11 +273,7 @@ impl Replay {
                 newest,
             } => {
                 self.raise_xid(newest);
-                let next = match multi.0.wrapping_add(1) {
-                    0 => MultiXactId(1),
-                    next => MultiXactId(next),
-                };
-                self.raise_multi(next, offset.wrapping_add(count));
+                self.raise_multi(multi.next(), offset.wrapping_add(count));
             }
             Event::Running { next } => self.raise_to(next),
             Event::Created(of) => self.touched.create(of.file),
@@ -296,8 +292,7 @@ impl Replay {
 
     fn raise_xid(&mut self, xid: Xid) {
         if xid.is_normal() && !xid.precedes(self.next_xid) {
-            let next = xid.0.wrapping_add(1);
-            self.next_xid = Xid(next.max(Xid::FIRST_NORMAL.0));
+            self.next_xid = xid.next();
         }
     }
 

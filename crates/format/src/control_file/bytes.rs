@@ -6,6 +6,7 @@
 use super::{
     CHECKSUM_VERSION_AT, Checkpoint, ControlFile, FILE_BYTES, FLOAT_FORMAT_AT, State, seal,
 };
+use crate::build::put_bytes;
 use crate::types::Oid;
 
 /// `sizeof(CheckPoint)` in bytes, in 13 to 18.
@@ -141,12 +142,7 @@ impl Writer {
     }
 
     fn put(&mut self, at: usize, value: &[u8]) {
-        let slot = self
-            .bytes
-            .get_mut(at..)
-            .and_then(|rest| rest.get_mut(..value.len()));
-        slot.into_iter()
-            .for_each(|slot| slot.copy_from_slice(value));
+        put_bytes(&mut self.bytes, at, value);
     }
 
     fn u32(&mut self, at: usize, value: u32) {

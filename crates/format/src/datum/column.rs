@@ -26,23 +26,11 @@ type Short = fn(&[u8], &mut Vec<u8>) -> Result<(), Undecodable>;
 
 /// Values of the type, and of all that it is made of, have a text here.
 pub fn is_printed(ty: &TypeInfo) -> bool {
-    let mut open = vec![ty];
-    while let Some(ty) = open.pop() {
-        match &ty.kind {
-            TypeKind::Unknown => return false,
-            TypeKind::Base if register::printer(ty).is_none() => return false,
-            TypeKind::Base | TypeKind::Enum(_) | TypeKind::Bytes => {}
-            TypeKind::Domain(inner)
-            | TypeKind::Array(inner)
-            | TypeKind::Range(inner)
-            | TypeKind::Multirange(inner) => open.push(inner),
-            TypeKind::Composite(fields) => {
-                let used = fields.iter().filter(|field| !field.dropped);
-                open.extend(used.map(|field| field.ty.as_ref()));
-            }
-        }
-    }
-    true
+    !ty.has_part(|part| match part.kind {
+        TypeKind::Unknown => true,
+        TypeKind::Base => register::printer(part).is_none(),
+        _ => false,
+    })
 }
 
 #[derive(Clone, Copy)]

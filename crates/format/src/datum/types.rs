@@ -23,6 +23,30 @@ pub struct TypeInfo {
     pub kind: TypeKind,
 }
 
+impl TypeInfo {
+    /// It, or one of the types that it is made of, is such a one.
+    pub fn has_part(&self, is_such: impl Fn(&TypeInfo) -> bool) -> bool {
+        let mut open = vec![self];
+        while let Some(ty) = open.pop() {
+            if is_such(ty) {
+                return true;
+            }
+            match &ty.kind {
+                TypeKind::Base | TypeKind::Enum(_) | TypeKind::Bytes | TypeKind::Unknown => {}
+                TypeKind::Domain(inner)
+                | TypeKind::Array(inner)
+                | TypeKind::Range(inner)
+                | TypeKind::Multirange(inner) => open.push(inner),
+                TypeKind::Composite(fields) => {
+                    let used = fields.iter().filter(|field| !field.dropped);
+                    open.extend(used.map(|field| field.ty.as_ref()));
+                }
+            }
+        }
+        false
+    }
+}
+
 /// What a type is made of.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TypeKind {

@@ -297,6 +297,18 @@ struct DatabaseInputs<'a> {
     name: &'a str,
 }
 
+impl<'a> DatabaseInputs<'a> {
+    /// Of a database whose rows go elsewhere than into a directory.
+    fn without_folder(catalog: &'a Catalog, files: &'a MainForks) -> Self {
+        DatabaseInputs {
+            folder: None,
+            catalog,
+            files,
+            name: "",
+        }
+    }
+}
+
 /// Sequences and large objects of a database.
 #[derive(Default)]
 struct BesideTables {

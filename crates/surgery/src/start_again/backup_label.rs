@@ -9,6 +9,7 @@ use pgclinic_format::{BlockNo, Lsn};
 use pgclinic_model::plan::Safety;
 use pgclinic_source::Presence;
 
+use super::reset_wal::missing_links;
 use super::{Draft, recovery, remove, write};
 
 pub(super) const MAKE: &str = "make-backup-label";
@@ -137,11 +138,7 @@ pub(super) fn left(cluster: &Cluster, recovery: &Recovery, why: &str) -> Option<
         ))
         .because("no backup_manifest is here: the server crashed during a backup")
         .warn("right where the server crashed while a backup was made; where this directory is itself a restored backup, its files stay torn: bring the missing WAL instead");
-    let draft = draft.change("set aside beside the journal", remove(LABEL));
-    Some(Draft {
-        rows_lost: None,
-        ..draft
-    })
+    Some(set_aside(cluster, draft))
 }
 
 /// A label that the server cannot read.
@@ -165,9 +162,14 @@ pub(super) fn damaged(cluster: &Cluster) -> Option<Draft> {
     let draft = draft
         .because(format!("line {line} of backup_label is damaged"))
         .warn("where this directory is a restored backup, its files stay torn");
+    Some(set_aside(cluster, draft))
+}
+
+fn set_aside(cluster: &Cluster, draft: Draft) -> Draft {
     let draft = draft.change("set aside beside the journal", remove(LABEL));
-    Some(Draft {
+    let draft = missing_links(cluster).into_iter().fold(draft, Draft::warn);
+    Draft {
         rows_lost: None,
         ..draft
-    })
+    }
 }

@@ -3,6 +3,7 @@
 
 use pgclinic_cluster::Cluster;
 use pgclinic_cluster::wal::StartKind;
+use pgclinic_format::build::put_bytes;
 use pgclinic_format::control_file::{FILE_BYTES, State, places};
 use pgclinic_format::{ControlFile, Lsn};
 use pgclinic_model::document::FieldChange;
@@ -130,13 +131,7 @@ fn completed(
 /// its own.
 fn base(cluster: &Cluster, control: &ControlFile, pages: &PageCounters) -> Vec<u8> {
     let mut base = vec![0; FILE_BYTES];
-    let mut put = |at: usize, value: &[u8]| {
-        let slot = base
-            .get_mut(at..)
-            .and_then(|rest| rest.get_mut(..value.len()));
-        slot.into_iter()
-            .for_each(|slot| slot.copy_from_slice(value));
-    };
+    let mut put = |at: usize, value: &[u8]| put_bytes(&mut base, at, value);
     let unlogged = pages.numbers().unlogged_lsn;
     let unlogged = unlogged.map_or(Lsn(1000), |own| own.value).0.max(1000);
     put(

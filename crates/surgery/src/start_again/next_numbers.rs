@@ -5,7 +5,6 @@ use pgclinic_format::types::FIRST_NORMAL_OID;
 use pgclinic_format::{Lsn, MultiXactId, Oid, StatusLog, Xid};
 
 use super::ground::{Ground, Known};
-use super::oldest_numbers::FIRST_MULTI;
 use super::page_counters::{Highest, Numbers};
 use super::status_ends::{last_ended, next_multixact};
 use crate::error::{Error, Result};
@@ -26,17 +25,16 @@ impl Ground<'_> {
             all.push(Known::new(next, "the last transaction in WAL"));
         }
         if let Some(Highest { value, at }) = &numbers.xid {
-            let next = oldest.wrapping_add(*value).wrapping_add(1);
-            all.push(Known::new(Xid(next), format!("the row at {at}")));
+            let last = Xid(oldest.wrapping_add(*value));
+            all.push(Known::new(last.next(), format!("the row at {at}")));
         }
         let last = self
             .ends(StatusLog::Xact, oldest)
             .as_mut()
             .and_then(last_ended);
         if let Some(last) = last {
-            let next = Xid(last.0.wrapping_add(1));
             all.push(Known::new(
-                next,
+                last.next(),
                 "the last transaction that pg_xact knows to have ended",
             ));
         }
@@ -83,23 +81,26 @@ impl Ground<'_> {
             all.push(Known::new(next, "the last entry of pg_multixact"));
         }
         if let Some(Highest { value, at }) = &numbers.multi {
-            let next = after_multi(oldest.wrapping_add(*value));
-            all.push(Known::new((next, 0), format!("the row at {at}")));
+            let last = MultiXactId(oldest.wrapping_add(*value));
+            all.push(Known::new((last.next(), 0), format!("the row at {at}")));
         }
         let distance = |known: &Known<(MultiXactId, u32)>| known.value.0.0.wrapping_sub(oldest);
         all.retain(|own| distance(own) <= u32::MAX / 2);
-        // Members of those that only rows know are lost, and their places are free.
-        let offset = all.iter().map(|own| own.value.1).max().unwrap_or(0);
+        // Members of those that only rows know are lost, and their places are free. Places wrap, so
+        // that those of the last multixact count, and not the highest number.
+        let places = all.iter().filter(|own| own.value.1 != 0);
+        let last = places.max_by_key(|own| (distance(own), own.value.1));
+        let offset = last.map_or(0, |own| own.value.1);
         let highest = all.into_iter().max_by_key(distance);
         let none = || {
             Known::new(
-                (MultiXactId(oldest.max(FIRST_MULTI)), 0),
+                (MultiXactId(oldest.max(MultiXactId::FIRST.0)), 0),
                 "no multixact is known",
             )
         };
         let known = highest.unwrap_or_else(none);
         Known {
-            value: (known.value.0, known.value.1.max(offset)),
+            value: (known.value.0, offset),
             ..known
         }
     }
@@ -169,8 +170,4 @@ impl Ground<'_> {
             why: format!("no segment comes after {position}"),
         })
     }
-}
-
-fn after_multi(multi: u32) -> MultiXactId {
-    MultiXactId(multi.wrapping_add(1).max(FIRST_MULTI))
 }

@@ -6,9 +6,6 @@ use pgclinic_format::{MultiXactId, Oid, Xid};
 
 use super::ground::Known;
 
-/// The first multixact that there is.
-pub(super) const FIRST_MULTI: u32 = 1;
-
 /// The oldest transaction that a row of a living database may have, and which database that is.
 pub(super) fn oldest_xid(cluster: &Cluster, wal: &WalCounters) -> (Known<Xid>, Oid) {
     let living = cluster.databases.values();
@@ -60,7 +57,7 @@ pub(super) fn oldest_multi(cluster: &Cluster, wal: &WalCounters) -> (Known<Multi
         .map(|(at, own)| Known::new(own.oldest_multi, format!("the checkpoint record at {at}")));
     let first = || {
         let why = "pg_database cannot be read: the first one";
-        Known::new(MultiXactId(FIRST_MULTI), why)
+        Known::new(MultiXactId::FIRST, why)
     };
     (noted.or(by_wal).unwrap_or_else(first), 1)
 }

@@ -7,11 +7,12 @@ use std::sync::Arc;
 
 use pgclinic_cluster::{Cluster, OpenOptions};
 use pgclinic_format::ControlFile;
+use pgclinic_format::build::put_bytes;
 use pgclinic_format::control_file::{FILE_BYTES, State, places};
 use pgclinic_format::wal::build::first_page;
 use pgclinic_model::document::FieldChange;
 use pgclinic_model::plan::{Patch, Safety};
-use pgclinic_source::{EntryKind, Presence};
+use pgclinic_source::{EntryKind, Presence, read_all};
 
 use super::directories::with_parents;
 use super::ground::Ground;
@@ -27,6 +28,8 @@ use crate::overlay::overlay;
 pub(super) const NAME: &str = "reset-wal";
 /// The list beside the journal.
 const LIST: &str = "rows-of-unknown-fate.csv";
+/// More than any `tablespace_map` has.
+const MAP_BYTES: u64 = 1 << 20;
 
 /// The plan, with what it costs.
 pub(super) fn draft(cluster: &Cluster, why: &str, options: &StartOptions<'_>) -> Result<Draft> {
@@ -76,13 +79,7 @@ fn new_control_file(cluster: &Cluster, limits: &Limits) -> Vec<u8> {
         None => Vec::new(),
     };
     base.resize(FILE_BYTES, 0);
-    let mut put = |at: usize, value: &[u8]| {
-        let slot = base
-            .get_mut(at..)
-            .and_then(|rest| rest.get_mut(..value.len()));
-        slot.into_iter()
-            .for_each(|slot| slot.copy_from_slice(value));
-    };
+    let mut put = |at: usize, value: &[u8]| put_bytes(&mut base, at, value);
     if cluster.control.trusted().is_none() {
         put(places::UNLOGGED_LSN, &limits.unlogged_lsn.0.to_le_bytes());
         put(nonce_at(cluster), &nonce(limits));
@@ -177,7 +174,8 @@ fn explained(
         .evidence
         .extend(reasons.map(|(name, value, why)| format!("{name} {value}: {why}")));
     draft.evidence.extend(filled.words.iter().cloned());
-    if is_settled(cluster, pages) && filled.changes.is_empty() && limits.is_control_last {
+    let is_settled = is_settled(cluster, pages) && missing_links(cluster).is_none();
+    if is_settled && filled.changes.is_empty() && limits.is_control_last {
         draft.safety = Safety::Exact;
         draft.evidence.push(
             "the control file says that the server was shut down, and no page is younger than its checkpoint: nothing of the WAL is needed by these files".into(),
@@ -189,6 +187,7 @@ fn explained(
     draft.rows_lost = None;
     draft.warnings.extend(limits.warnings.iter().cloned());
     draft.warnings.extend(warnings(filled, &fates, pages));
+    draft.warnings.extend(missing_links(cluster));
     draft.tables = fates.tables;
     draft.beside.push(FileBeside {
         name: LIST.into(),
@@ -215,6 +214,7 @@ fn warnings(filled: &Filled, fates: &Fates, pages: &PageCounters) -> Vec<String>
         "save the rows first with pgclinic salvage, which needs no WAL and writes nothing here"
             .to_owned(),
         "for dumping only: changes that had not reached the files are lost, half of a transaction may be there, and indexes may not fit their tables".to_owned(),
+        "unlogged tables stay as they lie there, where a recovery would empty them: leave them out of the dump".to_owned(),
     ];
     let unknown = fates.unknown();
     if unknown > 0 {
@@ -235,6 +235,25 @@ fn warnings(filled: &Filled, fates: &Fates, pages: &PageCounters) -> Vec<String>
         ));
     }
     warnings
+}
+
+/// A server makes the links of `tablespace_map` only with the label that is set aside. They are not
+/// made here: the map of a backup leads to where the tablespaces of the primary are.
+pub(super) fn missing_links(cluster: &Cluster) -> Option<String> {
+    let source = cluster.source().as_ref();
+    let text = read_all(source, "tablespace_map", MAP_BYTES).ok()?;
+    let text = String::from_utf8_lossy(&text);
+    let named = text.lines().filter_map(|line| line.split_once(' '));
+    let missing: Vec<&str> = named
+        .map(|(oid, _)| oid)
+        .filter(|oid| source.list(&format!("pg_tblspc/{oid}")).is_err())
+        .collect();
+    (!missing.is_empty()).then(|| {
+        format!(
+            "tablespace_map names tablespaces whose links in pg_tblspc are not there ({}): their tables are lost to a server until each link leads to where its files were unpacked",
+            missing.join(", ")
+        )
+    })
 }
 
 /// With what the control file says up to now, where it can be read.

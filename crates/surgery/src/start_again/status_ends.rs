@@ -100,7 +100,8 @@ pub(super) fn next_multixact(cluster: &Cluster, oldest: u32) -> Option<(MultiXac
     let start = multi_offset(offsets.pages.page(page)?, entry)?;
     let mut members = offsets.pages.beside(StatusLog::MultiMembers)?;
     let mut next = start;
-    loop {
+    // A circle of members without an end has none.
+    while next.wrapping_add(1) != start {
         let entry = members.entry_of(next);
         let page = members.page_of(next);
         let own = members.page(page).and_then(|page| member(page, entry));
@@ -109,12 +110,9 @@ pub(super) fn next_multixact(cluster: &Cluster, oldest: u32) -> Option<(MultiXac
         }
         next = next.wrapping_add(1);
     }
-    let multi = if next == start {
-        multi
-    } else {
-        multi.wrapping_add(1).max(1)
-    };
-    Some((MultiXactId(multi), next))
+    let multi = MultiXactId(multi);
+    let following = if next == start { multi } else { multi.next() };
+    Some((following, next))
 }
 
 /// Oldest and newest transaction with a time stamp.

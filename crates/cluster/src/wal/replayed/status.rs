@@ -68,12 +68,9 @@ impl Replayer<'_> {
         else {
             return;
         };
-        self.put_offset(MultiXactId(multi), offset);
-        let following = match multi.wrapping_add(1) {
-            0 => 1,
-            next => next,
-        };
-        self.put_offset(MultiXactId(following), offset.wrapping_add(count));
+        let multi = MultiXactId(multi);
+        self.put_offset(multi, offset);
+        self.put_offset(multi.next(), offset.wrapping_add(count));
         let (members, _) = main.get(MEMBERS_AT..).unwrap_or_default().as_chunks::<8>();
         for (member, index) in members.iter().zip(0..count) {
             if let (Some(xid), Some(status)) = (u32_at(member, 0), member.get(4)) {

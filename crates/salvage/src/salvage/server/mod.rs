@@ -172,12 +172,7 @@ fn search_losses(
     account: &mut SalvageReport,
 ) -> Result<(), SalvageError> {
     let files = MainForks::of_database(cluster, catalog.database);
-    let place = DatabaseInputs {
-        folder: None,
-        catalog,
-        files: &files,
-        name: "",
-    };
+    let place = DatabaseInputs::without_folder(catalog, &files);
     let search = loss_search(cluster, &place, replaying, options, progress);
     let gaps = search.of_tables(&mut account.tables)?;
     account.not_salvaged.extend(gaps);
@@ -228,12 +223,7 @@ fn load_objects(
         return Ok(());
     }
     let files = MainForks::of_database(cluster, catalog.database);
-    let place = DatabaseInputs {
-        folder: None,
-        catalog,
-        files: &files,
-        name: "",
-    };
+    let place = DatabaseInputs::without_folder(catalog, &files);
     let search = loss_search(cluster, &place, replaying, options, progress);
     let found = large_objects::of_database(&search, options)?;
     account.not_salvaged.extend(found.gaps);
