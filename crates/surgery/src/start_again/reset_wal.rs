@@ -250,7 +250,7 @@ pub(super) fn missing_links(cluster: &Cluster) -> Option<String> {
         .collect();
     (!missing.is_empty()).then(|| {
         format!(
-            "tablespace_map names tablespaces whose links in pg_tblspc are not there ({}): their tables are lost to a server until each link leads to where its files were unpacked",
+            "tablespace_map names tablespaces whose links in pg_tblspc are not there ({}): their tables are lost to a server until each link leads to where its files are",
             missing.join(", ")
         )
     })
