@@ -43,7 +43,11 @@ impl Clinic {
     }
 
     fn of(checksums: Checksums, sql: &str) -> Self {
-        let copy = copy_of(&seed(&server(18), checksums));
+        Clinic::on(18, checksums, sql)
+    }
+
+    fn on(major: u16, checksums: Checksums, sql: &str) -> Self {
+        let copy = copy_of(&seed(&server(major), checksums));
         let options = StartOptions::default().with("autovacuum", "off");
         let server = copy.start_with(&options).expect("a server");
         execute(&server, sql);
@@ -465,7 +469,8 @@ fn a_table_that_recovery_leaves_alone_is_compared_with_its_index() {
 /// The map of a table without an index is its only witness: `pg_class` says that there was one.
 #[test]
 fn a_map_that_is_gone_leaves_open_what_it_would_prove() {
-    let mut clinic = Clinic::with(TABLES);
+    // From 18 on `pg_class` may hold restored statistics of a table that has no map yet.
+    let mut clinic = Clinic::on(17, Checksums::On, TABLES);
     execute(clinic.server(), "VACUUM ANALYZE");
     let bare = clinic.path("public.t_bare");
     clinic.stop();
