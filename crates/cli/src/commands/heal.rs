@@ -51,14 +51,6 @@ struct Arguments {
     /// several times: the cure is done at each place, in this order.
     #[arg(long, value_name = "PLACE", value_parser = at::parse)]
     at: Vec<At>,
-    #[command(flatten)]
-    cure: CureArgs,
-    #[command(flatten)]
-    evidence: EvidenceArgs,
-    #[command(flatten)]
-    consents: Consents,
-    #[command(flatten)]
-    live: LiveArgs,
     /// Work on a copy of it, in this new directory
     ///
     /// The copy is marked with the file pgclinic.drill, and is where to begin.
@@ -69,7 +61,9 @@ struct Arguments {
     /// By default beside the data directory.
     #[arg(long, value_name = "DIR", conflicts_with_all = ["undo", "resume"])]
     journal: Option<PathBuf>,
-    /// Plan for damaged pages, even where something keeps the server from starting
+    /// Plan for damaged pages even where no server starts
+    ///
+    /// Without it, what keeps a server from starting is planned for first.
     #[arg(long, conflicts_with_all = ["at", "undo", "resume"])]
     pages: bool,
     /// Let a real server read a copy of what was healed
@@ -99,6 +93,14 @@ struct Arguments {
     /// Complete what was interrupted, by its journal
     #[arg(long, value_name = "JOURNAL", conflicts_with = "at")]
     resume: Option<PathBuf>,
+    #[command(flatten)]
+    cure: CureArgs,
+    #[command(flatten)]
+    evidence: EvidenceArgs,
+    #[command(flatten)]
+    consents: Consents,
+    #[command(flatten)]
+    live: LiveArgs,
     #[command(flatten)]
     load: LoadArgs,
     #[command(flatten)]
