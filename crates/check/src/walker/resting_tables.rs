@@ -16,7 +16,7 @@ use pgclinic_cluster::{
 };
 use pgclinic_format::{Fork, Oid};
 use pgclinic_model::Progress;
-use pgclinic_model::document::{FileKind, Finding, NotChecked};
+use pgclinic_model::document::{FileKind, Finding, Level, NotChecked};
 use pgclinic_scan::guarded;
 use pgclinic_scan::live::{FreshView, ViewPosition};
 use pgclinic_spill::Part;
@@ -92,7 +92,7 @@ impl RestingTables {
     }
 
     /// What the checks left out, and which tables they did not see.
-    pub(super) fn tell_left_out(&mut self, books: &mut RunLedger) {
+    pub(super) fn tell_left_out(&mut self, level: Level, books: &mut RunLedger) {
         for entry in self.left_out.drain(..) {
             if entry.inherent {
                 books.not_checked(entry);
@@ -102,8 +102,18 @@ impl RestingTables {
         }
         if self.changed > 0 {
             let all = self.compared + self.changed;
+            let what = match level {
+                Level::Full => format!(
+                    "rows against index entries and TOASTed values of {} of {all} tables",
+                    self.changed
+                ),
+                Level::Pages | Level::Structure => format!(
+                    "order and links of index pages of {} tables that seem not to hang together",
+                    self.changed
+                ),
+            };
             books.not_checked(NotChecked {
-                what: format!("rows against index entries and TOASTed values of {} of {all} tables", self.changed),
+                what,
                 why: "the server changed them since its last checkpoint and may hold pages of them in memory: --server URL --checkpoint asks for one first"
                     .into(),
                 inherent: true,
@@ -159,12 +169,12 @@ impl RestingLook<'_> {
         let mut counted_already = RunLedger::new();
         let mut jobs = jobs_of(&cx, self.options, &mut counted_already);
         let changed = changed_families(&jobs, catalog, replay);
-        if self.only.is_none() {
-            tables.changed += changed
-                .iter()
-                .filter(|own| matches!(own, Owner::Table(_)))
-                .count() as u64;
-        }
+        let is_left_out = |own: &&Owner| {
+            let family = (catalog.database, **own);
+            let is_asked = self.only.as_ref().is_none_or(|only| only.contains(&family));
+            is_asked && matches!(own, Owner::Table(_))
+        };
+        tables.changed += changed.iter().filter(is_left_out).count() as u64;
         jobs.retain(|job| {
             let owner = owner(job, catalog);
             let is_asked = |only: &BTreeSet<Family>| only.contains(&(catalog.database, owner));

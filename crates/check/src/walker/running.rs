@@ -474,7 +474,7 @@ impl Run<'_> {
                 return Ok(false);
             }
         }
-        first.tell_left_out(&mut self.books);
+        first.tell_left_out(self.options.level, &mut self.books);
         Ok(true)
     }
 

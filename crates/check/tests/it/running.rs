@@ -354,3 +354,69 @@ fn a_missing_file_is_found_while_the_server_works() {
         .collect();
     assert_eq!(severe, [("missing-file", &path)], "{}", told(&document));
 }
+
+/// A server that writes all it holds in memory when it is asked.
+struct Checkpoints(Mutex<Session>);
+
+impl LiveServer for Checkpoints {
+    fn wait(&self) {}
+
+    fn checkpoint(&self) {
+        let mut session = self.0.lock().expect("no panic");
+        session.execute("CHECKPOINT").expect("a checkpoint");
+    }
+}
+
+/// The table was changed since the last checkpoint, so that a page of zeros may be one on its way.
+#[test]
+fn a_zeroed_index_page_of_a_changed_table_is_found_after_a_checkpoint() {
+    let (copy, server) = started(15);
+    let mut session = clinic(&server);
+    let made = "CREATE TABLE public.busy AS SELECT i AS id FROM generate_series(1, 5000) AS i;
+        CREATE UNIQUE INDEX busy_id ON public.busy (id); CHECKPOINT";
+    for statement in made.split(';') {
+        session.execute(statement).expect(statement);
+    }
+    let path = path_of(&mut session, "public.busy_id");
+    let changed = "INSERT INTO public.busy VALUES (9000)";
+    session.execute(changed).expect(changed);
+    let looked = |server: &dyn LiveServer| {
+        let source = DataDirectory::open_beside_a_server(&copy.pgdata).expect("a directory");
+        let cluster = OpenOptions::of(Arc::new(source)).running();
+        let cluster = Cluster::open(cluster).expect("a cluster");
+        let options = CheckOptions {
+            level: Level::Structure,
+            threads: NonZeroUsize::MIN,
+            evidence: 0,
+            selection: Selection::default(),
+            spec: String::new(),
+            memory: MemoryPlan::default(),
+            spill_folder: std::env::temp_dir(),
+            since: None,
+        };
+        let course = ResumableRun::new(&cluster, &options, None);
+        check_running(course, &cluster, &options, &Quiet, server)
+    };
+    let checkpoints = Checkpoints(Mutex::new(clinic(&server)));
+    healthy(&looked(&checkpoints));
+    session
+        .execute(changed.replace("9000", "9001").as_str())
+        .expect("a row");
+    let file = std::fs::File::options()
+        .write(true)
+        .open(copy.pgdata.join(&path));
+    let file = file.expect("an index");
+    file.write_all_at(&[0; PAGE as usize], 2 * PAGE)
+        .expect("a write");
+    let without = looked(&NoWait);
+    assert_eq!(told(&without), "Healthy");
+    let mut left_out = without.coverage.not_checked.iter();
+    assert!(left_out.any(|own| {
+        own.what
+            .starts_with("order and links of index pages of 1 tables")
+    }));
+    let found = looked(&checkpoints);
+    assert_eq!(found.verdict, Verdict::Damaged, "{}", told(&found));
+    let names = |own: &pgclinic_model::Finding| own.place.path == path;
+    assert!(found.findings.iter().all(names), "{}", told(&found));
+}
