@@ -243,10 +243,10 @@ impl<'a> Visibility<'a> {
         if self.hints == Hints::MayBeLater && multixacts.is_future(multi) {
             return Some(false);
         }
-        match multixacts.updater(multi)? {
-            Some(xid) => self.committed(xid),
-            None => Some(false),
-        }
+        // A multixact of lockers alone is marked as such in the row, so that of one without a member
+        // that changed the row, the members are lost.
+        let updater = multixacts.updater(multi)?;
+        updater.and_then(|xid| self.committed(xid))
     }
 
     /// Where hint bits and the status files say different things of a row; the server goes by the

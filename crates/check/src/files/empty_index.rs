@@ -1,4 +1,4 @@
-//! An index without a single page.
+//! An index without a single page, or without the first ones.
 
 use pgclinic_cluster::inventory::Inventory;
 use pgclinic_cluster::{DatabaseContext, ForkFiles, RelKind, Relation};
@@ -46,13 +46,18 @@ impl DatabaseCheck for EmptyIndex {
                     .segments
                     .first()
                     .is_some_and(|first| first.number == 0);
-                if !begins || files.blocks(build.block_size, build.segment_bytes) > 0 {
+                let blocks = files.blocks(build.block_size, build.segment_bytes);
+                let first_pages = relation.access_method.map_or(1, first_pages);
+                if !begins || blocks >= first_pages {
                     continue;
                 }
-                let message = format!(
-                    "the {fork} fork of index {} has no pages",
-                    relation.qualified_name()
-                );
+                let name = relation.qualified_name();
+                let message = match blocks {
+                    0 => format!("the {fork} fork of index {name} has no pages"),
+                    _ => format!(
+                        "the {fork} fork of index {name} has {blocks} of the {first_pages} pages that it is made with"
+                    ),
+                };
                 let draft = Draft::new(&EMPTY_INDEX, message).place(inventory.place_of(files, 0));
                 let planner_reads_it = relation.access_method == Some(AccessMethod::Btree);
                 let words = no_first_block_words(database, files).filter(|_| planner_reads_it);
@@ -62,6 +67,17 @@ impl DatabaseCheck for EmptyIndex {
                 });
             }
         }
+    }
+}
+
+/// Pages that every index of the method has, that of an empty table too.
+fn first_pages(method: AccessMethod) -> u64 {
+    match method {
+        // The meta page and the root.
+        AccessMethod::Gin => 2,
+        // The meta page, the root, and the root of nulls.
+        AccessMethod::Spgist => 3,
+        _ => 1,
     }
 }
 

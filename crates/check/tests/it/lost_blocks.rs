@@ -210,6 +210,22 @@ fn an_emptied_table_is_truncated_too() {
     assert_eq!(told(&document), [expected]);
 }
 
+/// A GIN or SP-GiST index of an empty table has its root pages too.
+#[test]
+fn an_index_without_its_root_pages_is_damaged() {
+    let mut clinic = Clinic::with(TABLES);
+    let paths = ["public.t_spgist_at", "public.t_gin_parts"].map(|own| clinic.path(own));
+    clinic.stop();
+    for path in &paths {
+        truncate(path, 1);
+    }
+    let document = clinic.check(Level::Structure);
+    assert_eq!(document.verdict, Verdict::Damaged);
+    let found = document.findings.iter();
+    let found = found.filter(|own| own.rule == "empty-index");
+    assert_eq!(found.count(), 2, "{:?}", told(&document));
+}
+
 #[test]
 fn a_single_entry_that_leads_astray_is_accused_itself() {
     let mut clinic = Clinic::with(TABLES);

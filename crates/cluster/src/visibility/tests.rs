@@ -138,8 +138,9 @@ fn server_deletes(mask: u16, xmax: u32) -> Option<bool> {
     }
     if mask & HEAP_XMAX_IS_MULTI != 0 {
         let updater = match xmax {
-            0 | MULTI_LOCKER => 0,
-            MULTI_LOST | MULTI_FUTURE => return None,
+            0 => 0,
+            // A server takes the row as locked alone, which no server writes like this.
+            MULTI_LOCKER | MULTI_LOST | MULTI_FUTURE => return None,
             multi => XIDS[multi as usize - 1],
         };
         return Some(!is_in_snapshot(updater) && did_commit(updater)?);

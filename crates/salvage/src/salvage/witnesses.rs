@@ -43,6 +43,10 @@ use super::statement::{Extent, Statement, note_emptied, note_items};
 use super::{Rows, SalvageOptions};
 use crate::shape::MainForks;
 
+/// From this major on statistics may be restored (`pg_restore_relation_stats`), so that `pg_class`
+/// counts pages of another cluster.
+const STATISTICS_RESTORED: u16 = 18;
+
 /// Blocks whose bits in the visibility map are looked up one by one.
 const MAP_LOOKS_MAX: usize = 4096;
 
@@ -281,14 +285,25 @@ impl Witnesses<'_> {
             });
             statement.settle_items();
         }
-        // No VACUUM truncates an index. A page of zeros may be one that a crash left behind: it
-        // counts where rows may have stood that it would name.
+        // A page of zeros may be one that a crash left behind: it counts where rows may have stood
+        // that it would name.
+        let is_emptied = silent.zeroed > 0 && extent.vacant.blocks().next().is_some();
+        statement.is_hurt = files.segments.is_empty()
+            || self.is_cut(index, files)
+            || silent.broken > 0
+            || is_emptied;
+        statement
+    }
+
+    /// `pg_class` counts more pages of the index than its files have, and no VACUUM truncates one. A
+    /// crash resets an unlogged one without a word to `pg_class`, and from 18 on what that says may
+    /// have been restored.
+    fn is_cut(&self, index: &Relation, files: &ForkFiles) -> bool {
         let blocks = files.bytes() / u64::from(self.cluster.build.block_size);
         let is_short = i64::try_from(blocks).is_ok_and(|blocks| blocks < index.relpages.into());
-        let is_emptied = silent.zeroed > 0 && extent.vacant.blocks().next().is_some();
-        statement.is_hurt =
-            files.segments.is_empty() || is_short || silent.broken > 0 || is_emptied;
-        statement
+        let counts = self.cluster.layout.major < STATISTICS_RESTORED
+            && index.persistence == Persistence::Permanent;
+        is_short && counts
     }
 
     fn can_ask(&self, relation: &Relation) -> bool {
@@ -368,7 +383,7 @@ impl Witnesses<'_> {
         if !statement.is_foreign {
             self.hear_items(files, &sums, heard, &mut statement);
         }
-        (statement, seen.is_whole())
+        (statement, seen.is_whole() && !self.is_cut(index, files))
     }
 
     /// Entries of a B-tree that lead to line pointers that their pages do not have. Beside a server
@@ -469,6 +484,10 @@ impl Witnesses<'_> {
                 statement.index
             ));
             return;
+        }
+        // An index without entries is as empty as its table where both were emptied.
+        if statement.entries == 0 {
+            self.note_marked(table);
         }
         self.note_missing(statement, table);
         note_emptied(statement, table);

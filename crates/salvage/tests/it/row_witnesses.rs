@@ -258,6 +258,7 @@ const SIMPLE: &[&str] = &[
     "CREATE TABLE w.spaced (word text) WITH (autovacuum_enabled = off); CREATE INDEX spaced_word ON w.spaced USING spgist (word)",
     "INSERT INTO w.spaced SELECT md5(i::text) FROM generate_series(1, 2000) i",
     "SELECT lo_from_bytea(1000 + i, convert_to(repeat('x', 9000), 'UTF8')) FROM generate_series(1, 20) i",
+    "CREATE TABLE w.empty (id int PRIMARY KEY)",
     "VACUUM",
 ];
 
@@ -423,6 +424,27 @@ fn pages_of_large_objects_are_missed_by_their_index() {
     std::fs::create_dir(&file).expect("a directory in its place");
     let account = ward.salvaged();
     assert_eq!(account.outcome, Outcome::Incomplete, "{account:#?}");
+}
+
+/// An index that nobody filled is as empty as a table that lost everything, and says nothing of it.
+#[test]
+fn what_is_emptied_together_with_its_index_is_no_empty_table() {
+    let emptied = |table: &str, index: &str| {
+        let ward = simple();
+        std::fs::write(ward.path(table), "").expect("emptied");
+        std::fs::copy(ward.path("empty_pkey"), ward.path(index)).expect("a copy");
+        ward
+    };
+    let ward = emptied("one", "one_pkey");
+    let account = ward.salvaged();
+    assert_eq!(account.outcome, Outcome::Damaged, "{account:#?}");
+    assert!(table(&account, "one").rows.lost > 1000, "{account:#?}");
+    // Without the map, the pages that pg_class counts of the index are left.
+    std::fs::remove_file(format!("{}_vm", ward.path("one").display())).expect("a map");
+    let account = ward.salvaged();
+    assert_eq!(account.outcome, Outcome::Incomplete, "{account:#?}");
+    let account = emptied("pg_largeobject", "pg_largeobject_loid_pn_index").salvaged();
+    assert_eq!(account.outcome, Outcome::Damaged, "{account:#?}");
 }
 
 /// The header says that the page is empty; all its bytes are there.
