@@ -6,7 +6,7 @@
     reason = "a test that panics has failed"
 )]
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -29,6 +29,8 @@ struct Simulated {
     lasting_names: BTreeMap<PathBuf, usize>,
     /// Permission bits that were set.
     modes: BTreeMap<PathBuf, u32>,
+    /// Names that still belong to whoever is at work.
+    ours: BTreeSet<PathBuf>,
     /// Steps until the power fails.
     steps_left: Option<u64>,
 }
@@ -94,6 +96,7 @@ impl Simulated {
             names: names.clone(),
             lasting_names: names.clone(),
             modes: self.modes.clone(),
+            ours: self.ours.clone(),
             steps_left: None,
         }
     }
@@ -108,15 +111,17 @@ impl Simulated {
         self.lasting_names.insert(path.into(), self.files.len() - 1);
     }
 
-    /// The cluster's files, without the journal and what an undo left half made.
-    fn cluster(&self) -> BTreeMap<PathBuf, Vec<u8>> {
-        self.names
+    /// The cluster's files without the journal, each with whether it is still ours.
+    fn cluster(&self) -> BTreeMap<PathBuf, (Vec<u8>, bool)> {
+        let own = self
+            .names
             .iter()
-            .filter(|(path, _)| {
-                path.starts_with(PGDATA) && !path.to_string_lossy().contains("pgclinic-")
-            })
-            .map(|(path, inode)| (path.clone(), self.files[*inode].now.clone()))
-            .collect()
+            .filter(|(path, _)| path.starts_with(PGDATA));
+        own.map(|(path, inode)| {
+            let bytes = self.files[*inode].now.clone();
+            (path.clone(), (bytes, self.ours.contains(path)))
+        })
+        .collect()
     }
 }
 
@@ -153,9 +158,10 @@ impl Storage for Simulated {
     }
 
     fn owner(&self, path: &Path) -> io::Result<Owner> {
+        let uid = if self.ours.contains(path) { 0 } else { 26 };
         Ok(Owner {
-            uid: 26,
-            gid: 26,
+            uid,
+            gid: uid,
             mode: self.modes.get(path).copied().unwrap_or(0o600),
         })
     }
@@ -209,6 +215,11 @@ impl Storage for Simulated {
         let inode = self.inode(from)?;
         self.names.remove(from);
         self.names.insert(to.into(), inode);
+        if self.ours.remove(from) {
+            self.ours.insert(to.into());
+        } else {
+            self.ours.remove(to);
+        }
         Ok(())
     }
 
@@ -239,7 +250,7 @@ impl Storage for Simulated {
         Ok(target.map(|target| String::from_utf8_lossy(target).into_owned().into()))
     }
 
-    fn create_directory(&mut self, path: &Path, _owner: Owner) -> io::Result<()> {
+    fn create_directory(&mut self, path: &Path) -> io::Result<()> {
         self.made(path, DIRECTORY.to_vec())
     }
 
@@ -253,9 +264,23 @@ impl Storage for Simulated {
         Ok(())
     }
 
-    fn link(&mut self, target: &Path, path: &Path, _owner: Owner) -> io::Result<()> {
+    fn link(&mut self, target: &Path, path: &Path) -> io::Result<()> {
         let link = [LINK, target.to_string_lossy().as_bytes()].concat();
         self.made(path, link)
+    }
+
+    fn give(&mut self, path: &Path, _owner: Owner) -> io::Result<()> {
+        self.step()?;
+        self.ours.remove(path);
+        Ok(())
+    }
+
+    fn names(&self, path: &Path) -> io::Result<Vec<PathBuf>> {
+        let here = self.names.keys().filter(|name| name.parent() == Some(path));
+        Ok(here
+            .filter_map(|name| name.file_name())
+            .map(Into::into)
+            .collect())
     }
 }
 
@@ -272,6 +297,7 @@ impl Simulated {
             lasting: bytes,
         });
         self.names.insert(path.into(), self.files.len() - 1);
+        self.ours.insert(path.into());
         Ok(())
     }
 }
@@ -494,6 +520,47 @@ fn a_completion_that_is_cut_short_can_be_completed_or_undone() {
             return;
         }
     }
+}
+
+#[test]
+fn what_a_kill_left_in_memory_lasts_after_a_completion() {
+    let whole = applied().cluster();
+    for steps in 0.. {
+        let mut files = cluster();
+        files.steps_left = Some(steps);
+        let finished = carry_out(&mut files, &folder(), &journal(), &[]).is_ok();
+        files.steps_left = None;
+        if is_journalled(&files) {
+            complete(&mut files, &folder(), Path::new(PGDATA)).expect("it is completed");
+            let after = files.after(Cut::Synced);
+            assert_eq!(after.cluster(), whole, "step {steps}");
+        }
+        if finished {
+            return;
+        }
+    }
+}
+
+#[test]
+fn a_directory_that_was_made_and_not_given_away_is_finished() {
+    let mut files = journalled();
+    let path = Path::new("/data/pg_wal");
+    files.create_directory(path).expect("no fault");
+    complete(&mut files, &folder(), Path::new(PGDATA)).expect("it is completed");
+    assert_eq!(files.cluster(), applied().cluster());
+}
+
+#[test]
+fn a_directory_that_others_use_is_not_taken_back() {
+    let mut files = applied();
+    files.add("/data/pg_wal/of_a_server", b"bytes");
+    let now = files.cluster();
+    let error = take_back(&mut files, &folder(), Path::new(PGDATA)).expect_err("foreign");
+    assert_eq!(
+        error.to_string(),
+        "pg_wal holds neither the bytes from before nor those from after, of_a_server came into it since: something else wrote to it, nothing was written"
+    );
+    assert_eq!(files.cluster(), now);
 }
 
 #[test]

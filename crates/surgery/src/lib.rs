@@ -32,6 +32,7 @@ mod plan_injury;
 mod resume;
 pub mod safety;
 pub mod start_again;
+pub mod start_wounds;
 mod storage;
 mod target;
 mod undo;

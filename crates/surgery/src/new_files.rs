@@ -1,6 +1,7 @@
 //! What a patch makes: whole files, directories, permission bits, links.
 //!
-//! A file is made under another name and renamed, so that it is there whole or not at all.
+//! Each is made under another name and renamed, so that it is there whole, with its owner, or not at
+//! all.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -11,7 +12,7 @@ use crate::error::{Error, Result};
 use crate::journal::{Journal, JournalFolder, Range, each_step};
 use crate::storage::{Owner, Storage};
 use crate::target::FileChange;
-use crate::undo::{Found, foreign, kept_of, put_back, same_as_kept};
+use crate::undo::{Found, foreign, kept_of, put_back, returning, same_as_kept};
 
 /// Name behind a file that is being made.
 const UNFINISHED: &str = "pgclinic-new";
@@ -57,20 +58,12 @@ pub(crate) fn write(storage: &mut dyn Storage, target: &FileChange<'_>) -> io::R
     let home = file.parent().unwrap_or(file);
     match target.change {
         Change::Write { bytes, len, .. } => write_file(storage, file, bytes, *len),
-        Change::Directory { .. } => {
-            let owner = storage.owner(home)?;
-            storage.create_directory(file, owner)?;
-            storage.sync_folder(home)
-        }
+        Change::Directory { .. } => make_directory(storage, file),
         Change::RemoveDirectory { .. } => storage
             .remove_directory(file)
             .and_then(|()| storage.sync_folder(home)),
         Change::Mode { after, .. } => storage.set_mode(file, *after),
-        Change::Link { target, .. } => {
-            let owner = storage.owner(home)?;
-            storage.link(Path::new(target), file, owner)?;
-            storage.sync_folder(home)
-        }
+        Change::Link { target, .. } => make_link(storage, file, Path::new(target)),
         Change::Bytes { .. }
         | Change::Cut { .. }
         | Change::Remove { .. }
@@ -78,7 +71,45 @@ pub(crate) fn write(storage: &mut dyn Storage, target: &FileChange<'_>) -> io::R
     }
 }
 
-fn write_file(storage: &mut dyn Storage, file: &Path, bytes: &[u8], len: u64) -> io::Result<()> {
+/// Belongs to whom its directory belongs to. One that is there already was left by an earlier
+/// version, which made directories by their own names, and belongs to somebody else perhaps.
+fn make_directory(storage: &mut dyn Storage, file: &Path) -> io::Result<()> {
+    let home = file.parent().unwrap_or(file);
+    let owner = storage.owner(home)?;
+    if storage.is_there(file)? {
+        storage.give(file, owner)?;
+        return storage.sync_folder(home);
+    }
+    let unfinished = unfinished(file);
+    if storage.is_there(&unfinished)? {
+        storage.remove_directory(&unfinished)?;
+    }
+    storage.create_directory(&unfinished)?;
+    storage.give(&unfinished, owner)?;
+    storage.rename(&unfinished, file)?;
+    storage.sync_folder(home)
+}
+
+fn make_link(storage: &mut dyn Storage, file: &Path, target: &Path) -> io::Result<()> {
+    let home = file.parent().unwrap_or(file);
+    let unfinished = unfinished(file);
+    if storage.is_there(&unfinished)? {
+        storage.remove(&unfinished)?;
+    }
+    storage.link(target, &unfinished)?;
+    let owner = storage.owner(home)?;
+    storage.give(&unfinished, owner)?;
+    storage.rename(&unfinished, file)?;
+    storage.sync_folder(home)
+}
+
+/// A file that its directory's owner has, unless it is there.
+pub(crate) fn write_file(
+    storage: &mut dyn Storage,
+    file: &Path,
+    bytes: &[u8],
+    len: u64,
+) -> io::Result<()> {
     let home = file.parent().unwrap_or(file);
     let owner = match storage.len(file)? {
         Some(_) => storage.owner(file)?,
@@ -115,7 +146,7 @@ pub(crate) fn is_written(storage: &dyn Storage, target: &FileChange<'_>) -> Resu
         Change::Write {
             bytes, len: wanted, ..
         } => Ok(len(storage, target)? == Some(*wanted) && begins(storage, file, bytes, *wanted)?),
-        Change::Directory { .. } => is_there(storage, target),
+        Change::Directory { .. } => Ok(is_there(storage, target)? && is_of_home(storage, file)?),
         Change::RemoveDirectory { .. } => Ok(!is_there(storage, target)?),
         Change::Mode { after, .. } => Ok(mode(storage, target)? == *after),
         Change::Link { target: to, .. } => {
@@ -128,6 +159,14 @@ pub(crate) fn is_written(storage: &dyn Storage, target: &FileChange<'_>) -> Resu
         | Change::Remove { .. }
         | Change::Extend { .. } => Ok(false),
     }
+}
+
+/// It belongs to whom the directory belongs to that it lies in.
+fn is_of_home(storage: &dyn Storage, file: &Path) -> Result<bool> {
+    let home = file.parent().unwrap_or(file);
+    let owner = |path: &Path| storage.owner(path).map_err(Error::io("examine", path));
+    let (own, wanted) = (owner(file)?, owner(home)?);
+    Ok((own.uid, own.gid) == (wanted.uid, wanted.gid))
 }
 
 /// These bytes, and zeros up to the end.
@@ -155,6 +194,10 @@ pub(crate) fn examine(
     }
     if is_restored(storage, folder, journal, target)? {
         return Ok(Found::Before);
+    }
+    if matches!(target.change, Change::Directory { .. }) {
+        // It is there, and not yet its owner's.
+        return Ok(Found::NotBefore);
     }
     Err(foreign(
         target,
@@ -201,11 +244,7 @@ pub(crate) fn restore(
         Change::Directory { .. } => storage
             .remove_directory(file)
             .and_then(|()| storage.sync_folder(home)),
-        Change::RemoveDirectory { .. } => {
-            let owner = storage.owner(home);
-            let made = owner.and_then(|owner| storage.create_directory(file, owner));
-            made.and_then(|()| storage.sync_folder(home))
-        }
+        Change::RemoveDirectory { .. } => make_directory(storage, file),
         _ => storage
             .remove(file)
             .and_then(|()| storage.sync_folder(home)),
@@ -213,17 +252,55 @@ pub(crate) fn restore(
     .map_err(Error::io("put back", file))
 }
 
-/// Removes what a making that was cut short left.
-pub(crate) fn clear_unfinished(storage: &mut dyn Storage, target: &FileChange<'_>) -> Result<()> {
-    let unfinished = unfinished(&target.file);
-    let is_file = matches!(target.change, Change::Write { .. });
-    let found = storage.is_there(&unfinished);
-    if !is_file || !found.map_err(Error::io("look for", &unfinished))? {
+/// Nothing lies in a directory that is to go but what goes with it.
+pub(crate) fn check_only_ours(
+    storage: &dyn Storage,
+    targets: &[FileChange<'_>],
+    target: &FileChange<'_>,
+) -> Result<()> {
+    if !matches!(target.change, Change::Directory { .. }) || !is_there(storage, target)? {
         return Ok(());
     }
-    storage
-        .remove(&unfinished)
-        .map_err(Error::io("remove", &unfinished))
+    let names = storage.names(&target.file);
+    let names = names.map_err(Error::io("list", &target.file))?;
+    let is_ours = |name: &PathBuf| {
+        let path = target.file.join(name);
+        let own = |other: &FileChange<'_>| path == other.file || is_passing(&path, &other.file);
+        targets.iter().any(own)
+    };
+    match names.iter().find(|name| !is_ours(name)) {
+        None => Ok(()),
+        Some(name) => Err(foreign(
+            target,
+            format!("{} came into it since", name.display()),
+        )),
+    }
+}
+
+fn is_passing(path: &Path, file: &Path) -> bool {
+    path == unfinished(file) || path == returning(file)
+}
+
+/// Removes what a making or a putting back that was cut short left.
+pub(crate) fn clear_unfinished(storage: &mut dyn Storage, target: &FileChange<'_>) -> Result<()> {
+    let is_directory = match target.change {
+        Change::Directory { .. } | Change::RemoveDirectory { .. } => true,
+        Change::Write { .. } | Change::Remove { .. } | Change::Link { .. } => false,
+        Change::Extend { before: None, .. } => false,
+        _ => return Ok(()),
+    };
+    for path in [unfinished(&target.file), returning(&target.file)] {
+        let found = storage.is_there(&path);
+        if !found.map_err(Error::io("look for", &path))? {
+            continue;
+        }
+        let removed = match is_directory {
+            true => storage.remove_directory(&path),
+            false => storage.remove(&path),
+        };
+        removed.map_err(Error::io("remove", &path))?;
+    }
+    Ok(())
 }
 
 fn unfinished(file: &Path) -> PathBuf {

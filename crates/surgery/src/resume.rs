@@ -7,10 +7,11 @@ use std::path::Path;
 
 use crate::error::Result;
 use crate::journal::{JournalFolder, State};
+use crate::new_files;
 use crate::storage::Storage;
 use crate::target::targets;
 use crate::undo::{check_identity, examine};
-use crate::writer::{check_after, is_written, write};
+use crate::writer::{check_after, is_written, make_last, write};
 
 /// Writes what is missing of the journal's patch on the cluster in `pgdata`; gives how many changes
 /// that were.
@@ -26,12 +27,21 @@ pub(crate) fn complete(
     let patch = journal.patch.clone();
     let targets = targets(&patch, pgdata)?;
     check_identity(storage, folder, &journal, pgdata)?;
-    let mut missing = Vec::new();
+    let (mut missing, mut written) = (Vec::new(), Vec::new());
     for target in &targets {
         examine(storage, folder, &journal, target)?;
-        if !is_written(storage, target)? {
+        if is_written(storage, target)? {
+            written.push(target);
+        } else {
             missing.push(target);
         }
+    }
+    // Backwards, since directories come before what lies in them.
+    for target in targets.iter().rev() {
+        new_files::clear_unfinished(storage, target)?;
+    }
+    for target in &written {
+        make_last(storage, target)?;
     }
     for target in &missing {
         write(storage, target)?;

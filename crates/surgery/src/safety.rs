@@ -204,10 +204,10 @@ fn check_link(pgdata: &Path, change: &Change) -> Result<()> {
 /// Where the file must lie: its tablespace's folder, or the data directory.
 fn home_of(pgdata: &Path, path: &str) -> PathBuf {
     let mut parts = path.split('/');
-    let link = match (parts.next(), parts.next()) {
-        (Some("pg_tblspc"), Some(oid)) => Some(pgdata.join("pg_tblspc").join(oid)),
+    let link = match (parts.next(), parts.next(), parts.next()) {
+        (Some("pg_tblspc"), Some(oid), Some(_)) => Some(pgdata.join("pg_tblspc").join(oid)),
         // `initdb --waldir` puts it elsewhere.
-        (Some("pg_wal"), Some(_)) => Some(pgdata.join("pg_wal")),
+        (Some("pg_wal"), Some(_), _) => Some(pgdata.join("pg_wal")),
         _ => None,
     };
     link.and_then(|link| fs::canonicalize(link).ok())

@@ -51,14 +51,18 @@ pub trait Storage {
     fn is_there(&self, path: &Path) -> io::Result<bool>;
     /// Where a symbolic link leads; nothing for everything else.
     fn link_target(&self, path: &Path) -> io::Result<Option<PathBuf>>;
-    /// A directory of this owner.
-    fn create_directory(&mut self, path: &Path, owner: Owner) -> io::Result<()>;
+    /// A directory, ours alone.
+    fn create_directory(&mut self, path: &Path) -> io::Result<()>;
     /// Removes an empty directory.
     fn remove_directory(&mut self, path: &Path) -> io::Result<()>;
     /// Sets permission bits.
     fn set_mode(&mut self, path: &Path, mode: u32) -> io::Result<()>;
-    /// A symbolic link of this owner.
-    fn link(&mut self, target: &Path, path: &Path, owner: Owner) -> io::Result<()>;
+    /// A symbolic link, which is ours.
+    fn link(&mut self, target: &Path, path: &Path) -> io::Result<()>;
+    /// Gives a directory or a link away; permission bits are for directories.
+    fn give(&mut self, path: &Path, owner: Owner) -> io::Result<()>;
+    /// Names in a directory, sorted.
+    fn names(&self, path: &Path) -> io::Result<Vec<PathBuf>>;
 }
 
 /// The real thing.
@@ -172,10 +176,8 @@ impl Storage for Disk {
         }
     }
 
-    fn create_directory(&mut self, path: &Path, owner: Owner) -> io::Result<()> {
-        fs::DirBuilder::new().mode(owner.mode).create(path)?;
-        give_to(path, owner)?;
-        fs::set_permissions(path, fs::Permissions::from_mode(owner.mode))
+    fn create_directory(&mut self, path: &Path) -> io::Result<()> {
+        fs::DirBuilder::new().mode(0o700).create(path)
     }
 
     fn remove_directory(&mut self, path: &Path) -> io::Result<()> {
@@ -186,17 +188,27 @@ impl Storage for Disk {
         fs::set_permissions(path, fs::Permissions::from_mode(mode))
     }
 
-    fn link(&mut self, target: &Path, path: &Path, owner: Owner) -> io::Result<()> {
-        symlink(target, path)?;
-        give_to(path, owner)
+    fn link(&mut self, target: &Path, path: &Path) -> io::Result<()> {
+        symlink(target, path)
     }
-}
 
-/// Only root gives files away; for others every file is their own.
-fn give_to(path: &Path, owner: Owner) -> io::Result<()> {
-    let found = fs::symlink_metadata(path)?;
-    if (found.uid(), found.gid()) == (owner.uid, owner.gid) {
-        return Ok(());
+    fn give(&mut self, path: &Path, owner: Owner) -> io::Result<()> {
+        let found = fs::symlink_metadata(path)?;
+        // Only root gives files away; for others every file is their own.
+        if (found.uid(), found.gid()) != (owner.uid, owner.gid) {
+            lchown(path, Some(owner.uid), Some(owner.gid))?;
+        }
+        if found.is_symlink() {
+            return Ok(());
+        }
+        fs::set_permissions(path, fs::Permissions::from_mode(owner.mode))
     }
-    lchown(path, Some(owner.uid), Some(owner.gid))
+
+    fn names(&self, path: &Path) -> io::Result<Vec<PathBuf>> {
+        let entries = fs::read_dir(path)?;
+        let names = entries.map(|entry| Ok(PathBuf::from(entry?.file_name())));
+        let mut names = names.collect::<io::Result<Vec<PathBuf>>>()?;
+        names.sort();
+        Ok(names)
+    }
 }

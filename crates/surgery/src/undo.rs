@@ -44,8 +44,12 @@ pub(crate) fn take_back(
     let mut found = Vec::new();
     for target in &targets {
         found.push(examine(storage, folder, &journal, target)?);
+        new_files::check_only_ours(storage, &targets, target)?;
     }
     let mut undone = 0;
+    for target in targets.iter().rev() {
+        new_files::clear_unfinished(storage, target)?;
+    }
     for (target, found) in targets.iter().zip(&found).rev() {
         if *found == Found::NotBefore {
             restore(storage, folder, &journal, target)?;
@@ -53,7 +57,6 @@ pub(crate) fn take_back(
         }
     }
     for target in &targets {
-        new_files::clear_unfinished(storage, target)?;
         verify(storage, folder, &journal, target)?;
     }
     if journal.state != State::Undone {
@@ -404,10 +407,7 @@ pub(crate) fn put_back(
     kept: &Kept,
     file: &Path,
 ) -> Result<()> {
-    let mut name = file.as_os_str().to_owned();
-    name.push(".");
-    name.push(RETURNING);
-    let returning = PathBuf::from(name);
+    let returning = returning(file);
     storage
         .create(&returning, Some(kept.owner))
         .map_err(Error::io("create", &returning))?;
@@ -422,6 +422,14 @@ pub(crate) fn put_back(
         .and_then(|()| storage.rename(&returning, file))
         .and_then(|()| storage.sync_folder(home))
         .map_err(Error::io("put back", file))
+}
+
+/// The name of a file that is being put back.
+pub(crate) fn returning(file: &Path) -> PathBuf {
+    let mut name = file.as_os_str().to_owned();
+    name.push(".");
+    name.push(RETURNING);
+    PathBuf::from(name)
 }
 
 fn verify(

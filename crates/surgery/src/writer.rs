@@ -109,23 +109,36 @@ fn makes_file(change: &Change) -> bool {
     matches!(change, Change::Extend { before: None, .. })
 }
 
-/// A file that is made belongs to whom its directory belongs to, and may be read by whom may list
-/// that.
+/// A file that is not there is made whole.
 fn extend(
     storage: &mut dyn Storage,
     file: &Path,
     before: Option<u64>,
     after: &[u8],
 ) -> std::io::Result<()> {
-    let folder = file.parent().unwrap_or(file);
-    if before.is_none() && storage.len(file)?.is_none() {
-        let mut owner = storage.owner(folder)?;
-        owner.mode &= 0o666;
-        storage.create(file, Some(owner))?;
-        storage.sync_folder(folder)?;
-    }
-    storage.write_at(file, before.unwrap_or(0), after)?;
+    let Some(before) = before else {
+        return new_files::write_file(storage, file, after, after.len() as u64);
+    };
+    storage.write_at(file, before, after)?;
     storage.sync(file)
+}
+
+/// What was found written may still be in memory only.
+pub(crate) fn make_last(storage: &mut dyn Storage, target: &FileChange<'_>) -> Result<()> {
+    let file = &target.file;
+    let home = file.parent().unwrap_or(file);
+    match target.change {
+        Change::Bytes { .. }
+        | Change::Cut { .. }
+        | Change::Extend { .. }
+        | Change::Write { .. } => storage.sync(file).and_then(|()| storage.sync_folder(home)),
+        Change::Remove { .. }
+        | Change::Directory { .. }
+        | Change::RemoveDirectory { .. }
+        | Change::Link { .. } => storage.sync_folder(home),
+        Change::Mode { .. } => Ok(()),
+    }
+    .map_err(Error::io("sync", file))
 }
 
 pub(crate) fn check_after(storage: &dyn Storage, target: &FileChange<'_>) -> Result<()> {

@@ -19,7 +19,9 @@ use std::time::Instant;
 
 use clap::{ArgMatches, Args, Command as ClapCommand, FromArgMatches};
 use pgclinic_cluster::{Cluster, target_of};
-use pgclinic_model::document::{CureRequest, HEAL_SCHEMA, HealDocument, HealOutcome, Tool};
+use pgclinic_model::document::{
+    CureRequest, HEAL_SCHEMA, HealDocument, HealEvidence, HealOutcome, Tool,
+};
 use pgclinic_report::Document;
 use pgclinic_surgery::cures::{HealPlan, ProvenPages, plan_heal};
 
@@ -282,7 +284,14 @@ fn planned(arguments: &Arguments, world: &mut Env<'_>) -> Result<HealDocument, F
             let proven = ProvenPages::new();
             (plan_of(&cluster, pgdata, &requests, &proven)?, proven)
         }
-        None => by_evidence(arguments, pgdata, &cluster, world)?,
+        None => {
+            let (named, found) = sought(arguments, pgdata, &cluster, world)?;
+            let denied = start::by_rows(arguments, pgdata, (&cluster, &found.denied), world)?;
+            if let Some(document) = denied {
+                return Ok(document);
+            }
+            by_evidence(pgdata, &cluster, (named, found))?
+        }
     };
     let chosen = arguments.consents.chosen(&document.cures)?;
     if chosen.is_empty() && arguments.prove && !document.cures.is_empty() {
@@ -330,13 +339,13 @@ fn saved(
     Ok((document, proven))
 }
 
-/// A plan for all that the structure check finds damaged.
-fn by_evidence(
+/// What the structure check finds damaged, and with what evidence.
+fn sought(
     arguments: &Arguments,
     pgdata: &Path,
     cluster: &Cluster,
     world: &Env<'_>,
-) -> Result<(HealDocument, ProvenPages), Failure> {
+) -> Result<(HealEvidence, Found), Failure> {
     let named = arguments.evidence.named()?;
     let search = Search {
         arguments,
@@ -346,11 +355,21 @@ fn by_evidence(
         world,
     };
     let found = search.found()?;
+    Ok((named, found))
+}
+
+/// A plan for all of it.
+fn by_evidence(
+    pgdata: &Path,
+    cluster: &Cluster,
+    (named, found): (HealEvidence, Found),
+) -> Result<(HealDocument, ProvenPages), Failure> {
     let Found {
         requests,
         proven,
         not_healed,
         not_checked,
+        ..
     } = found;
     let mut document = plan_of(cluster, pgdata, &requests, &proven)?;
     if requests.is_empty() && not_healed.is_empty() {

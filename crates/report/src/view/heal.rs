@@ -91,11 +91,11 @@ fn pages_of(own: &NotHealed) -> u64 {
 fn not_healed(all: &[NotHealed]) -> Vec<Block> {
     let one = |own: &NotHealed| {
         let name = own.relation.as_deref().unwrap_or(&own.path);
-        let about = format!(
-            "{}, blocks {}",
-            own.path,
-            say::block_ranges(&own.blocks, 20)
-        );
+        let about = match (own.blocks.as_slice(), &own.relation) {
+            ([], None) => String::new(),
+            ([], Some(_)) => own.path.clone(),
+            (blocks, _) => format!("{}, blocks {}", own.path, say::block_ranges(blocks, 20)),
+        };
         let mut blocks = list(own.why.iter().map(words));
         blocks.extend(own.commands.iter().cloned().map(Block::Command));
         section(name).about(about).of(blocks)
@@ -136,6 +136,9 @@ fn extent(document: &HealDocument) -> String {
     }
     if document.target.kind == SERVER {
         return plural(count_of(document.statements.len()), "statement");
+    }
+    if document.cures.is_empty() && document.outcome == HealOutcome::DamageRemains {
+        return "nothing in these files cures it; nothing was written".into();
     }
     let cures = plural(count_of(document.cures.len()), "cure");
     let written = match (&document.applied, document.outcome) {

@@ -9,7 +9,7 @@ use pgclinic_format::{BlockNo, Lsn};
 use pgclinic_model::plan::Safety;
 use pgclinic_source::Presence;
 
-use super::reset_wal::missing_links;
+use super::tablespace_links::missing_links;
 use super::{Draft, recovery, remove, write};
 
 pub(super) const MAKE: &str = "make-backup-label";

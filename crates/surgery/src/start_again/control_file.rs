@@ -87,6 +87,13 @@ fn doubts(cluster: &Cluster, control: &ControlFile, pages: &PageCounters) -> Vec
             last.value
         ));
     }
+    let far = pages.far();
+    if let Some(at) = &far.doubted {
+        doubts.push(format!(
+            "{} pages carry an LSN more than 1 TiB after all WAL that is known, the first of them at {at}: they are damaged, or WAL is missing",
+            far.doubted_pages
+        ));
+    }
     if pages.checksums_wrong > 0 {
         doubts.push(format!(
             "{} pages carry another checksum than their own: whether data checksums were on is a guess",

@@ -1,10 +1,11 @@
 //! What is known before pages are read: WAL, `pg_database`, and how far numbers may be believed.
 
-use pgclinic_cluster::Cluster;
 use pgclinic_cluster::wal::WalCounters;
+use pgclinic_cluster::{Cluster, Database};
 use pgclinic_format::control_file::Checkpoint;
 use pgclinic_format::{ControlFile, Lsn, MultiXactId, Oid, StatusLog, Xid};
 
+use super::asked::Asked;
 use super::oldest_numbers::{oldest_multi, oldest_xid};
 use super::page_counters::Bounds;
 use super::status_ends::Ends;
@@ -17,7 +18,7 @@ const CHECKPOINT_RECORD_MAX: u64 = 256;
 const XIDS_AHEAD: u32 = 1 << 20;
 /// Multixacts, likewise.
 const MULTIS_AHEAD: u32 = 1 << 17;
-/// Bytes of WAL after the last one known up to which an LSN is believed.
+/// Bytes of WAL after the last one known up to which an LSN is believed without proof.
 const BYTES_AHEAD: u64 = 1 << 40;
 
 /// A value and where it comes from.
@@ -61,6 +62,13 @@ impl<'a> Ground<'a> {
             oldest_multi,
             oldest_multi_database,
         })
+    }
+
+    /// Something says how old transactions of rows may be.
+    pub(super) fn knows_oldest(&self) -> bool {
+        let databases = self.cluster.databases.values();
+        let is_dated = |own: &Database| own.name.is_some() && own.frozen_xid.is_some();
+        self.last_checkpoint().is_some() || databases.into_iter().any(is_dated)
     }
 
     pub(super) fn control(&self) -> Option<&'a ControlFile> {
@@ -125,12 +133,9 @@ impl<'a> Ground<'a> {
             xids_max,
             oldest_multi: multi,
             multis_max: multis_max.min(u32::MAX / 2),
-            lsn_max: Lsn(end.map_or(u64::MAX / 2, |end| end.saturating_add(BYTES_AHEAD))),
+            lsn_max: Lsn(end.unwrap_or(0).saturating_add(BYTES_AHEAD)),
             redo: checkpoint.map(|own| own.redo),
-            asked: asked
-                .into_iter()
-                .map(|(first, count)| (Xid(first), count))
-                .collect(),
+            asked: Asked::of(asked),
         }
     }
 }

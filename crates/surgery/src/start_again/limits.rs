@@ -12,7 +12,8 @@ use pgclinic_format::control_file::{Checkpoint, CheckpointRest};
 use pgclinic_format::{ControlFile, Lsn, Xid};
 
 use super::ground::Ground;
-use super::page_counters::{Numbers, PageCounters};
+use super::numbers::Numbers;
+use super::page_counters::PageCounters;
 use super::status_ends::time_stamps;
 use crate::error::Result;
 
@@ -99,7 +100,7 @@ impl Ground<'_> {
             reasons,
             unlogged_lsn: Lsn(unlogged.0.max(FIRST_UNLOGGED_LSN).saturating_add(1)),
             is_control_last: self.is_control_last(),
-            warnings: self.warnings(&numbers),
+            warnings: self.warnings(&numbers, pages),
         })
     }
 
@@ -171,8 +172,9 @@ impl Ground<'_> {
         ]
     }
 
-    fn warnings(&self, numbers: &Numbers) -> Vec<String> {
-        let mut warnings = Vec::new();
+    fn warnings(&self, numbers: &Numbers, pages: &PageCounters) -> Vec<String> {
+        let far = pages.far();
+        let mut warnings: Vec<String> = far.warning().into_iter().collect();
         if let Some(one) = &numbers.one_beyond {
             let xid = self.oldest_xid.value.0.wrapping_add(one.value);
             warnings.push(format!(
@@ -180,10 +182,13 @@ impl Ground<'_> {
                 numbers.beyond, one.at
             ));
         }
-        if numbers.younger_pages > 0 {
+        let mut younger = numbers.younger_pages;
+        if self.last_checkpoint().is_some() {
+            younger = younger.saturating_add(far.believed_pages);
+        }
+        if younger > 0 {
             warnings.push(format!(
-                "{} pages were changed after the redo point of the last known checkpoint: what else was changed then, and did not reach the files, is lost and cannot be counted",
-                numbers.younger_pages
+                "{younger} pages were changed after the redo point of the last known checkpoint: what else was changed then, and did not reach the files, is lost and cannot be counted"
             ));
         }
         warnings

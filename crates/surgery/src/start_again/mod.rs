@@ -9,15 +9,22 @@
 //! for at its start is in `src/backend/postmaster/postmaster.c`,
 //! `src/backend/utils/init/miscinit.c` and `src/backend/access/transam/{xlog,xlogrecovery,slru}.c`.
 
+mod asked;
 mod backup_label;
 mod control_file;
 mod databases;
 mod directories;
+mod draft;
+mod far_lsns;
 mod ground;
 mod limits;
+mod lost_pages;
+mod map_evidence;
 mod modes;
+mod mounted;
 mod new_control;
 mod next_numbers;
+mod numbers;
 mod oldest_numbers;
 mod page_counters;
 mod recovery;
@@ -25,33 +32,36 @@ mod relation_maps;
 mod reset_wal;
 mod row_fates;
 mod set_aside;
+mod status_denied;
 mod status_ends;
 mod status_files;
 mod status_fill;
+mod status_gaps;
+mod tablespace_links;
 mod version_files;
+mod votes;
 
 use std::num::NonZeroUsize;
 use std::path::Path;
+use std::sync::Arc;
 
-use pgclinic_cluster::{Cluster, file_place};
+use pgclinic_cluster::{Cluster, OpenOptions};
+use pgclinic_format::BlockNo;
 use pgclinic_format::control_file::FILE_BYTES;
 use pgclinic_model::Progress;
-use pgclinic_model::document::{
-    Cure, CureOutcome, CureRequest, FieldChange, FileKind, HealBasis, HealFile, PlanStep,
-    StartCure, TableFates,
-};
+use pgclinic_model::document::{Cure, CureRequest, HealBasis, NotHealed, PlanStep};
 use pgclinic_model::plan::{Change, Patch, Safety};
 use pgclinic_source::read_all;
 
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::operate::FileBeside;
+use crate::overlay::overlay;
+use draft::{Draft, Found, Stops, kept_name, remove, write};
 
 const CONTROL_FILE: &str = "global/pg_control";
-/// A person types it.
-const ID_CHARS: usize = 8;
 
 /// Names of the cures with which a server starts again.
-pub const START_CURES: [&str; 10] = [
+pub const START_CURES: [&str; 12] = [
     directories::NAME,
     modes::NAME,
     version_files::NAME,
@@ -60,9 +70,17 @@ pub const START_CURES: [&str; 10] = [
     set_aside::NAME,
     relation_maps::NAME,
     status_files::NAME,
+    STATUS_FROM_HINT_BITS,
+    tablespace_links::NAME,
     control_file::NAME,
     reset_wal::NAME,
 ];
+
+/// Name of the cure that lets links lead to where a backup's tablespaces are.
+pub const LINK_TABLESPACES: &str = tablespace_links::NAME;
+
+/// Name of the cure that corrects pages of pg_xact by what rows say.
+pub const STATUS_FROM_HINT_BITS: &str = status_denied::NAME;
 
 /// How the files are read.
 pub struct StartOptions<'a> {
@@ -72,6 +90,8 @@ pub struct StartOptions<'a> {
     pub threads: NonZeroUsize,
     /// Who hears of bytes.
     pub progress: &'a dyn Progress,
+    /// Where what does not fit into memory is sorted.
+    pub temp_folder: &'a Path,
 }
 
 /// What keeps a server from starting, with a cure for each.
@@ -83,6 +103,8 @@ pub struct StartPlan {
     pub request: Vec<CureRequest>,
     /// In the order in which they are done.
     pub cures: Vec<Cure>,
+    /// What nothing in these files cures.
+    pub not_healed: Vec<NotHealed>,
     /// What to know before.
     pub warnings: Vec<String>,
     /// What to do afterwards.
@@ -118,136 +140,30 @@ impl StartPlan {
     }
 }
 
-/// A cure before it has an id.
-#[derive(Clone, PartialEq, Debug)]
-struct Draft {
-    name: &'static str,
-    safety: Safety,
-    /// The file or directory that stops the server.
-    path: String,
-    summary: String,
-    evidence: Vec<String>,
-    warnings: Vec<String>,
-    fields: Vec<FieldChange>,
-    tables: Vec<TableFates>,
-    rows_lost: Option<u64>,
-    files: Vec<HealFile>,
-    changes: Vec<Change>,
-    beside: Vec<FileBeside>,
-}
-
-impl Draft {
-    fn new(name: &'static str, safety: Safety, path: &str, summary: impl Into<String>) -> Self {
-        Draft {
-            name,
-            safety,
-            path: path.to_owned(),
-            summary: summary.into(),
-            evidence: Vec::new(),
-            warnings: Vec::new(),
-            fields: Vec::new(),
-            tables: Vec::new(),
-            rows_lost: Some(0),
-            files: Vec::new(),
-            changes: Vec::new(),
-            beside: Vec::new(),
-        }
-    }
-
-    fn because(mut self, why: impl Into<String>) -> Self {
-        self.evidence.push(why.into());
-        self
-    }
-
-    fn warn(mut self, what: impl Into<String>) -> Self {
-        self.warnings.push(what.into());
-        self
-    }
-
-    fn change(mut self, what: impl Into<String>, change: Change) -> Self {
-        self.files.push(HealFile {
-            path: change.path().to_owned(),
-            what: what.into(),
-        });
-        self.changes.push(change);
-        self
-    }
-
-    fn into_cure(self, identifier: &str) -> (CureRequest, Cure, Work) {
-        let request = CureRequest {
-            cure: self.name.into(),
-            path: self.path.clone(),
-            block: 0,
-            item: None,
-            column: None,
-        };
-        let cure = Cure {
-            id: self.id(identifier),
-            name: self.name.into(),
-            safety: self.safety,
-            place: file_place(self.path, FileKind::File),
-            summary: self.summary,
-            evidence: self.evidence,
-            fields: self.fields,
-            pages: Vec::new(),
-            rows: Vec::new(),
-            rows_lost: self.rows_lost,
-            dangling: Vec::new(),
-            warnings: self.warnings,
-            start: Some(Box::new(StartCure {
-                files: self.files,
-                tables: self.tables,
-            })),
-            outcome: CureOutcome::Planned,
-            findings: Vec::new(),
-        };
-        let work = Work {
-            changes: self.changes,
-            beside: self.beside,
-        };
-        (request, cure, work)
-    }
-
-    /// Cluster, cure, place, and every byte that is written.
-    fn id(&self, identifier: &str) -> String {
-        let mut hasher = blake3::Hasher::new();
-        for word in [identifier, self.name, &self.path] {
-            hasher.update(&(word.len() as u64).to_le_bytes());
-            hasher.update(word.as_bytes());
-        }
-        for change in &self.changes {
-            // Plain data, which always has a text.
-            let text = serde_json::to_vec(change).unwrap_or_default();
-            hasher.update(&(text.len() as u64).to_le_bytes());
-            hasher.update(&text);
-        }
-        let hex = hasher.finalize().to_hex();
-        hex.chars().take(ID_CHARS).collect()
-    }
-}
-
 /// Plans what makes a server start on these files; nothing where nothing known keeps it from
 /// starting. Nothing is written.
 ///
 /// # Errors
 /// When the evidence cannot be put together.
 pub fn plan_start(cluster: &Cluster, options: &StartOptions<'_>) -> Result<Option<StartPlan>> {
-    let mut drafts = Vec::new();
-    drafts.extend(modes::draft(options.pgdata));
-    drafts.extend(directories::draft(cluster));
-    drafts.extend(version_files::drafts(cluster));
-    drafts.extend(set_aside::drafts(cluster));
-    drafts.extend(relation_maps::drafts(cluster));
-    let wal = recovery::drafts(cluster, options)?;
-    let is_reset = wal.iter().any(|draft| draft.name == reset_wal::NAME);
-    if !is_reset {
-        // A reset fills them with the rest.
-        drafts.extend(status_files::drafts(cluster, options));
-    }
-    drafts.extend(wal);
-    if drafts.is_empty() {
+    let found = found(cluster, options)?;
+    if found.drafts.is_empty() && !found.is_stopped() {
         return Ok(None);
     }
+    Ok(Some(planned(cluster, found)))
+}
+
+/// Plans what rows say of these pages of pg_xact, which the rows of many pages deny: no cure where
+/// they say nothing else than the log. Nothing is written.
+pub fn plan_denied_status(
+    cluster: &Cluster,
+    pages: &[BlockNo],
+    options: &StartOptions<'_>,
+) -> StartPlan {
+    planned(cluster, status_denied::found(cluster, pages, options))
+}
+
+fn planned(cluster: &Cluster, found: Found) -> StartPlan {
     let control = cluster.control.trusted();
     let identifier = control.map(|own| own.system_identifier.to_string());
     let basis = HealBasis {
@@ -257,18 +173,75 @@ pub fn plan_start(cluster: &Cluster, options: &StartOptions<'_>) -> Result<Optio
     let mut plan = StartPlan {
         request: Vec::new(),
         cures: Vec::new(),
-        warnings: warnings(),
-        follow_up: follow_up(&drafts),
+        not_healed: found.open.into_iter().map(|own| own.what).collect(),
+        warnings: warnings(&found.drafts),
+        follow_up: follow_up(&found.drafts),
         works: Vec::new(),
         basis,
     };
-    for draft in drafts {
+    for draft in found.drafts {
         let (request, cure, work) = draft.into_cure(&plan.basis.system_identifier);
         plan.request.push(request);
         plan.cures.push(cure);
         plan.works.push(work);
     }
-    Ok(Some(plan))
+    plan
+}
+
+fn found(cluster: &Cluster, options: &StartOptions<'_>) -> Result<Found> {
+    let mut found = Found::default();
+    found.drafts.extend(modes::draft(options.pgdata));
+    found.drafts.extend(directories::draft(cluster));
+    found.drafts.extend(version_files::drafts(cluster));
+    found.drafts.extend(set_aside::drafts(cluster));
+    let maps = relation_maps::found(cluster, options)?;
+    // Numbers come from catalogs, which only the maps lead to.
+    let mapped = with_drafts(cluster, &maps.drafts)?;
+    found.add(maps);
+    let cluster = mapped.as_ref().unwrap_or(cluster);
+    let wal = with_links(cluster, options)?;
+    let is_reset = wal.drafts.iter().any(|draft| draft.name == reset_wal::NAME);
+    if !is_reset {
+        // A reset fills them with the rest.
+        found.add(status_files::found(cluster, options));
+    }
+    found.add(wal);
+    Ok(found)
+}
+
+/// What is done about WAL, with the tablespaces that no link leads to where a label of a backup is
+/// set aside: their rows have numbers, too.
+fn with_links(cluster: &Cluster, options: &StartOptions<'_>) -> Result<Found> {
+    let Some(links) = tablespace_links::found(cluster) else {
+        return recovery::found(cluster, options);
+    };
+    let mut found = recovery::found(&links.linked, options)?;
+    let sets_aside = [reset_wal::NAME, backup_label::SET_ASIDE];
+    let is_needed = |draft: &Draft| sets_aside.contains(&draft.name);
+    if found.drafts.iter().any(is_needed) {
+        found.drafts.insert(0, links.draft);
+        return Ok(found);
+    }
+    recovery::found(cluster, options)
+}
+
+/// The cluster as it is once these are carried out; nothing where there are none.
+fn with_drafts(cluster: &Cluster, drafts: &[Draft]) -> Result<Option<Cluster>> {
+    let Some(first) = drafts.first() else {
+        return Ok(None);
+    };
+    let changes = drafts.iter().flat_map(|draft| draft.changes.clone());
+    let patch = Patch {
+        changes: changes.collect(),
+    };
+    let cannot = |why: String| Error::Cure {
+        place: first.path.clone(),
+        why,
+    };
+    let source = overlay(Arc::clone(cluster.source()), &patch);
+    let source = source.map_err(|error| cannot(error.to_string()))?;
+    let after = Cluster::open(OpenOptions::of(source));
+    after.map(Some).map_err(|error| cannot(error.to_string()))
 }
 
 /// Of a file that is not there, that of no bytes.
@@ -282,33 +255,10 @@ fn control_bytes(cluster: &Cluster) -> Vec<u8> {
     read_all(cluster.source().as_ref(), CONTROL_FILE, most).unwrap_or_default()
 }
 
-/// Makes a file anew, or for the first time.
-fn write(cluster: &Cluster, path: &str, bytes: Vec<u8>, len: u64) -> Change {
-    let is_there = cluster.source().len(path).is_ok();
-    Change::Write {
-        path: path.to_owned(),
-        bytes,
-        len,
-        kept: is_there.then(|| kept_name(path)),
-    }
-}
-
-fn remove(path: &str) -> Change {
-    Change::Remove {
-        path: path.to_owned(),
-        kept: kept_name(path),
-    }
-}
-
-/// A plain file name in the journal's directory.
-fn kept_name(path: &str) -> String {
-    format!("kept.{}", path.replace('/', "."))
-}
-
-fn warnings() -> Vec<String> {
-    vec![
-        "what is written here is in no WAL: standbys, pg_rewind, incremental backups and WAL archives do not know it".into(),
-    ]
+fn warnings(drafts: &[Draft]) -> Vec<String> {
+    let why = "what is written here is in no WAL: standbys, pg_rewind, incremental backups and WAL archives do not know it";
+    let is_written = !drafts.is_empty();
+    Vec::from_iter(is_written.then(|| why.into()))
 }
 
 fn follow_up(drafts: &[Draft]) -> Vec<PlanStep> {

@@ -5,7 +5,7 @@ use pgclinic_format::types::FIRST_NORMAL_OID;
 use pgclinic_format::{Lsn, MultiXactId, Oid, StatusLog, Xid};
 
 use super::ground::{Ground, Known};
-use super::page_counters::{Highest, Numbers};
+use super::numbers::{Highest, Numbers};
 use super::status_ends::{last_ended, next_multixact};
 use crate::error::{Error, Result};
 

@@ -7,62 +7,20 @@ use std::sync::{Mutex, PoisonError};
 
 use pgclinic_cluster::{Cluster, ForkContext, Persistence, RelKind};
 use pgclinic_format::checksum::page_checksum;
-use pgclinic_format::heap_tuple::{
-    HEAP_XMAX_COMMITTED, HEAP_XMAX_INVALID, HEAP_XMAX_IS_MULTI, HEAP_XMIN_COMMITTED,
-    HEAP_XMIN_INVALID,
-};
+use pgclinic_format::heap_tuple::HEAP_XMAX_IS_MULTI;
 use pgclinic_format::index_page::AccessMethod;
-use pgclinic_format::{BlockNo, Fork, HeapTuple, LpFlags, Lsn, MultiXactId, Oid, Page, Xid};
+use pgclinic_format::{BlockNo, Fork, HeapTuple, LpFlags, Lsn, MultiXactId, Page, Xid};
 use pgclinic_model::Progress;
 use pgclinic_model::document::NotChecked;
 use pgclinic_scan::{
     Consumer, Cursor, Fault, ForkTask, InternalFault, LegOf, Scan, Window, Writes,
 };
 
+use super::asked::Asked;
 use super::databases::each_database;
-
-/// Where a number was seen.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub(super) struct Seen {
-    /// The first file of the fork.
-    pub(super) path: String,
-    pub(super) block: BlockNo,
-    /// 0 for the page.
-    pub(super) item: u16,
-}
-
-/// A number with the place of the row or page that has it.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) struct Highest<T> {
-    pub(super) value: T,
-    pub(super) at: Seen,
-}
-
-/// The highest numbers of some pages. Transactions and multixacts count from `from`.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub(super) struct Numbers {
-    /// Distance from the oldest one.
-    pub(super) xid: Option<Highest<u32>>,
-    pub(super) multi: Option<Highest<u32>>,
-    pub(super) oid: Option<Highest<Oid>>,
-    pub(super) lsn: Option<Highest<Lsn>>,
-    /// Of unlogged relations, which have no place in WAL.
-    pub(super) unlogged_lsn: Option<Highest<Lsn>>,
-    /// Numbers that lie farther than files reach, and one of them.
-    pub(super) beyond: u64,
-    pub(super) one_beyond: Option<Highest<u32>>,
-    /// Pages that were changed after the redo point.
-    pub(super) younger_pages: u64,
-}
-
-/// What rows say of a transaction.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub(super) struct Votes {
-    pub(super) committed: u64,
-    pub(super) aborted: u64,
-    /// Rows that would ask `pg_xact`.
-    pub(super) unhinted: u64,
-}
+use super::far_lsns::{FarLsns, Judged, PageSum};
+use super::numbers::{Numbers, Seen, raise, raise_to};
+use super::votes::{Votes, add_votes, vote};
 
 /// All that was counted.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -75,7 +33,12 @@ pub(super) struct PageCounters {
     pub(super) sound: Numbers,
     /// Of the others.
     pub(super) wrong: Numbers,
+    /// Pages whose LSN lies far ahead of all WAL that is known.
+    pub(super) far: FarLsns,
+    /// What rows say of the transactions that are asked of. Where nearly all pages have a right
+    /// checksum, those of the others are not heard.
     pub(super) votes: BTreeMap<u32, Votes>,
+    votes_of_wrong: BTreeMap<u32, Votes>,
     pub(super) not_read: Vec<NotChecked>,
 }
 
@@ -87,11 +50,11 @@ pub(super) struct Bounds {
     pub(super) xids_max: u32,
     pub(super) oldest_multi: MultiXactId,
     pub(super) multis_max: u32,
-    /// An LSN after this is not believed.
+    /// An LSN after this needs proof.
     pub(super) lsn_max: Lsn,
     pub(super) redo: Option<Lsn>,
-    /// Transactions whose status is lost: from here, so many.
-    pub(super) asked: Vec<(Xid, u32)>,
+    /// Transactions whose status is lost.
+    pub(super) asked: Asked,
 }
 
 /// Reads all pages of all databases.
@@ -127,7 +90,12 @@ pub(super) fn count_pages(
         let internal = report.internal.iter().map(InternalFault::not_checked);
         lock(&all).not_read.extend(internal);
     });
-    all.into_inner().unwrap_or_else(PoisonError::into_inner)
+    let mut all = all.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let of_wrong = std::mem::take(&mut all.votes_of_wrong);
+    if !all.has_checksums() {
+        add_votes(&mut all.votes, of_wrong);
+    }
+    all
 }
 
 fn lock(all: &Mutex<PageCounters>) -> std::sync::MutexGuard<'_, PageCounters> {
@@ -195,17 +163,13 @@ impl Pass<'_> {
         };
         let counters = &mut share.counters;
         counters.pages += 1;
-        let stored = page.pd_checksum();
-        let numbers = if stored == 0 {
-            counters.checksums_none += 1;
-            &mut counters.sound
-        } else if stored == page_checksum(bytes, block) {
-            counters.checksums_right += 1;
-            &mut counters.sound
-        } else {
-            counters.checksums_wrong += 1;
-            &mut counters.wrong
+        let sum = sum_of(page, bytes, block);
+        let (count, numbers) = match sum {
+            PageSum::None => (&mut counters.checksums_none, &mut counters.sound),
+            PageSum::Right => (&mut counters.checksums_right, &mut counters.sound),
+            PageSum::Wrong => (&mut counters.checksums_wrong, &mut counters.wrong),
         };
+        *count += 1;
         if !page.header_is_sane_to_the_server() {
             return;
         }
@@ -214,7 +178,13 @@ impl Pass<'_> {
             block,
             item,
         };
-        self.lsn(fork, page.pd_lsn(), &|| at(0), numbers);
+        let lsn = page.pd_lsn();
+        if has_place_in_wal(fork) && lsn > self.bounds.lsn_max {
+            let relation = format!("{}/{}", fork.files.home.folder, fork.files.filenode);
+            counters.far.see(lsn, sum, &relation, at(0));
+        } else {
+            self.lsn(fork, lsn, &|| at(0), numbers);
+        }
         if is_heap(fork, page) {
             let catalog = has_oid_first(fork);
             for (item, pointer) in page.line_pointers() {
@@ -224,24 +194,23 @@ impl Pass<'_> {
                     continue;
                 };
                 self.tuple(tuple, catalog, &|| at(item), numbers);
-                self.vote(tuple, &mut counters.votes);
+                let votes = match sum {
+                    PageSum::Wrong => &mut counters.votes_of_wrong,
+                    PageSum::Right | PageSum::None => &mut counters.votes,
+                };
+                vote(tuple, &self.bounds.asked, votes);
             }
         }
     }
 
     fn lsn(&self, fork: &ForkContext<'_>, lsn: Lsn, at: &dyn Fn() -> Seen, numbers: &mut Numbers) {
-        let is_unlogged = fork
-            .relation
-            .is_some_and(|relation| relation.persistence != Persistence::Permanent);
-        if is_unlogged {
+        if !has_place_in_wal(fork) {
             return raise(&mut numbers.unlogged_lsn, lsn, at);
         }
         if self.bounds.redo.is_some_and(|redo| lsn > redo) {
             numbers.younger_pages += 1;
         }
-        if lsn <= self.bounds.lsn_max {
-            raise(&mut numbers.lsn, lsn, at);
-        }
+        raise(&mut numbers.lsn, lsn, at);
     }
 
     fn tuple(
@@ -281,40 +250,20 @@ impl Pass<'_> {
             raise(&mut numbers.oid, oid, at);
         }
     }
+}
 
-    /// What the row's hint bits say of its transactions, where the status of those is lost.
-    fn vote(&self, tuple: HeapTuple<'_>, votes: &mut BTreeMap<u32, Votes>) {
-        let asked = &self.bounds.asked;
-        let is_asked = |xid: Xid| {
-            let within = |(first, count): &(Xid, u32)| xid.0.wrapping_sub(first.0) < *count;
-            xid.is_normal() && asked.iter().any(within)
-        };
-        let xmin = tuple.t_xmin();
-        if is_asked(xmin) && !tuple.xmin_is_frozen() {
-            let own = votes.entry(xmin.0).or_default();
-            if tuple.has(HEAP_XMIN_COMMITTED) {
-                own.committed += 1;
-            } else if tuple.has(HEAP_XMIN_INVALID) {
-                own.aborted += 1;
-            } else {
-                own.unhinted += 1;
-            }
-        }
-        let xmax = tuple.t_xmax();
-        // An xmax that counts for nothing may be that of a lock: it says nothing of its
-        // transaction, and nobody asks.
-        let counts = !tuple.has(HEAP_XMAX_IS_MULTI)
-            && !tuple.has(HEAP_XMAX_INVALID)
-            && !tuple.xmax_is_locked_only();
-        if counts && is_asked(xmax) {
-            let own = votes.entry(xmax.0).or_default();
-            if tuple.has(HEAP_XMAX_COMMITTED) {
-                own.committed += 1;
-            } else {
-                own.unhinted += 1;
-            }
-        }
+fn sum_of(page: Page<'_>, bytes: &[u8], block: BlockNo) -> PageSum {
+    match page.pd_checksum() {
+        0 => PageSum::None,
+        stored if stored == page_checksum(bytes, block) => PageSum::Right,
+        _ => PageSum::Wrong,
     }
+}
+
+/// LSNs of unlogged relations are counted by themselves.
+fn has_place_in_wal(fork: &ForkContext<'_>) -> bool {
+    let relation = fork.relation;
+    relation.is_none_or(|relation| relation.persistence == Persistence::Permanent)
 }
 
 /// Whether a row begins with an OID that the server counted up.
@@ -348,38 +297,6 @@ fn is_heap(fork: &ForkContext<'_>, page: Page<'_>) -> bool {
     fork.files.fork == Fork::Main && method == Some(AccessMethod::Heap)
 }
 
-/// Pages of a worker come in rising order, so that the first of equal numbers stays.
-fn raise<T: PartialOrd + Copy>(own: &mut Option<Highest<T>>, value: T, at: &dyn Fn() -> Seen) {
-    if own.as_ref().is_none_or(|own| value > own.value) {
-        *own = Some(Highest { value, at: at() });
-    }
-}
-
-/// Of equal numbers the one at the lowest place, whoever saw it.
-fn raise_to<T: PartialOrd + Copy>(own: &mut Option<Highest<T>>, other: Option<Highest<T>>) {
-    let Some(other) = other else { return };
-    let is_higher = own.as_ref().is_none_or(|own| {
-        other.value > own.value || (other.value == own.value && other.at < own.at)
-    });
-    if is_higher {
-        *own = Some(other);
-    }
-}
-
-impl Numbers {
-    /// Those of both.
-    pub(super) fn add(&mut self, other: Numbers) {
-        raise_to(&mut self.xid, other.xid);
-        raise_to(&mut self.multi, other.multi);
-        raise_to(&mut self.oid, other.oid);
-        raise_to(&mut self.lsn, other.lsn);
-        raise_to(&mut self.unlogged_lsn, other.unlogged_lsn);
-        raise_to(&mut self.one_beyond, other.one_beyond);
-        self.beyond += other.beyond;
-        self.younger_pages += other.younger_pages;
-    }
-}
-
 impl PageCounters {
     fn add(&mut self, other: PageCounters) {
         self.pages += other.pages;
@@ -388,19 +305,17 @@ impl PageCounters {
         self.checksums_wrong += other.checksums_wrong;
         self.sound.add(other.sound);
         self.wrong.add(other.wrong);
-        for (xid, votes) in other.votes {
-            let own = self.votes.entry(xid).or_default();
-            own.committed += votes.committed;
-            own.aborted += votes.aborted;
-            own.unhinted += votes.unhinted;
-        }
+        self.far.add(other.far);
+        add_votes(&mut self.votes, other.votes);
+        add_votes(&mut self.votes_of_wrong, other.votes_of_wrong);
         self.not_read.extend(other.not_read);
     }
 
     /// Nearly every page carries a right checksum, so that data checksums were on. A page whose
     /// checksum is wrong then is a damaged one.
     pub(super) fn has_checksums(&self) -> bool {
-        self.checksums_right > 0 && self.checksums_right >= self.pages / 100 * 99
+        let (right, all) = (self.checksums_right, self.pages);
+        right > 0 && right.saturating_mul(100) >= all.saturating_mul(99)
     }
 
     /// The numbers of pages that can be believed.
@@ -409,15 +324,12 @@ impl PageCounters {
         if !self.has_checksums() {
             numbers.add(self.wrong.clone());
         }
+        raise_to(&mut numbers.lsn, self.far().believed);
         numbers
     }
-}
 
-impl std::fmt::Display for Seen {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self.item {
-            0 => write!(f, "{}:{}", self.path, self.block),
-            item => write!(f, "{}:{}:{item}", self.path, self.block),
-        }
+    /// What is made of pages whose LSN lies far ahead of all WAL that is known.
+    pub(super) fn far(&self) -> Judged {
+        self.far.judged(self.has_checksums())
     }
 }

@@ -4,10 +4,11 @@
 use pgclinic_cluster::Cluster;
 use pgclinic_cluster::wal::{CheckpointState, LabelState, Recovery, StartKind, WalSurvey};
 use pgclinic_format::Lsn;
+use pgclinic_format::control_file::places;
 use pgclinic_format::wal::WalReader;
 use pgclinic_source::Presence;
 
-use super::{Draft, StartOptions, backup_label, control_file, reset_wal};
+use super::{Found, StartOptions, backup_label, control_bytes, control_file, reset_wal};
 use crate::error::Result;
 
 /// Why the server cannot begin, in words; nothing where it can, as far as files tell.
@@ -65,9 +66,9 @@ fn no_redo(cluster: &Cluster, recovery: &Recovery) -> Option<String> {
     ))
 }
 
-/// A base backup without the end of its WAL.
+/// A base backup without the end of its WAL, whether its label is still there or was read already.
 fn ends_early(cluster: &Cluster, recovery: &Recovery) -> Option<String> {
-    if recovery.start.kind != StartKind::Backup {
+    if recovery.start.kind != StartKind::Backup && !awaits_end_of_backup(cluster) {
         return None;
     }
     let replay = cluster.replay()?;
@@ -78,6 +79,18 @@ fn ends_early(cluster: &Cluster, recovery: &Recovery) -> Option<String> {
         "WAL ends at {} before the end of the backup",
         replay.end.record
     ))
+}
+
+/// `backupEndRequired`: a server that began with a label has to see the end of the backup.
+fn awaits_end_of_backup(cluster: &Cluster) -> bool {
+    let is_begun = cluster
+        .control
+        .trusted()
+        .is_some_and(|control| control.backup_start != Lsn(0));
+    let byte = control_bytes(cluster)
+        .get(places::BACKUP_END_REQUIRED)
+        .copied();
+    is_begun && byte == Some(1)
 }
 
 /// WAL may come from elsewhere: an archive or another server.
@@ -95,29 +108,26 @@ fn is_fed(cluster: &Cluster) -> bool {
 }
 
 /// What is done about a control file or WAL with which no server starts.
-pub(super) fn drafts(cluster: &Cluster, options: &StartOptions<'_>) -> Result<Vec<Draft>> {
+pub(super) fn found(cluster: &Cluster, options: &StartOptions<'_>) -> Result<Found> {
     let lost_label = backup_label::lost(cluster);
     if let Some(draft) = lost_label {
-        return Ok(vec![draft]);
+        return Ok(vec![draft].into());
     }
     let has_control = cluster.control.trusted().is_some();
     let Some(recovery) = cluster.recovery() else {
-        return Ok(vec![reset_wal::draft(
-            cluster,
-            "neither the control file nor WAL says where recovery begins",
-            options,
-        )?]);
+        let why = "neither the control file nor WAL says where recovery begins";
+        return reset_wal::found(cluster, why, options);
     };
     let why = why_not(cluster, recovery);
     match (has_control, why) {
-        (true, None) => Ok(backup_label::damaged(cluster).into_iter().collect()),
-        (true, Some(_)) if is_fed(cluster) => Ok(Vec::new()),
+        (true, None) => Ok(Vec::from_iter(backup_label::damaged(cluster)).into()),
+        (true, Some(_)) if is_fed(cluster) => Ok(Found::default()),
         (true, Some(why)) => match backup_label::left(cluster, recovery, &why) {
-            Some(draft) => Ok(vec![draft]),
-            None => Ok(vec![reset_wal::draft(cluster, &why, options)?]),
+            Some(draft) => Ok(vec![draft].into()),
+            None => reset_wal::found(cluster, &why, options),
         },
-        (false, None) => Ok(vec![control_file::draft(cluster, options)?]),
-        (false, Some(why)) => Ok(vec![reset_wal::draft(cluster, &why, options)?]),
+        (false, None) => Ok(vec![control_file::draft(cluster, options)?].into()),
+        (false, Some(why)) => reset_wal::found(cluster, &why, options),
     }
 }
 

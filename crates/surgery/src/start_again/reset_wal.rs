@@ -3,41 +3,66 @@
 //!
 //! Truth: `src/bin/pg_resetwal/pg_resetwal.c`.
 
-use std::sync::Arc;
-
-use pgclinic_cluster::{Cluster, OpenOptions};
+use pgclinic_cluster::Cluster;
 use pgclinic_format::ControlFile;
 use pgclinic_format::build::put_bytes;
 use pgclinic_format::control_file::{FILE_BYTES, State, places};
 use pgclinic_format::wal::build::first_page;
 use pgclinic_model::document::FieldChange;
-use pgclinic_model::plan::{Patch, Safety};
-use pgclinic_source::{EntryKind, Presence, read_all};
+use pgclinic_model::plan::Safety;
+use pgclinic_source::{EntryKind, Presence};
 
 use super::directories::with_parents;
+use super::far_lsns::Judged;
 use super::ground::Ground;
 use super::limits::Limits;
 use super::page_counters::{PageCounters, count_pages};
 use super::row_fates::{Fates, predict};
-use super::status_fill::{Filled, fill};
-use super::{CONTROL_FILE, Draft, StartOptions, control_bytes, remove, write};
-use crate::error::{Error, Result};
+use super::status_fill::{Filled, TOO_LONG, fill};
+use super::tablespace_links::missing_links;
+use super::{
+    CONTROL_FILE, Draft, Found, StartOptions, Stops, control_bytes, remove, with_drafts, write,
+};
+use crate::error::Result;
 use crate::operate::FileBeside;
-use crate::overlay::overlay;
 
 pub(super) const NAME: &str = "reset-wal";
 /// The list beside the journal.
 const LIST: &str = "rows-of-unknown-fate.csv";
-/// More than any `tablespace_map` has.
-const MAP_BYTES: u64 = 1 << 20;
 
-/// The plan, with what it costs.
-pub(super) fn draft(cluster: &Cluster, why: &str, options: &StartOptions<'_>) -> Result<Draft> {
+/// The plan, with what it costs; nothing where the numbers would be guesses.
+pub(super) fn found(cluster: &Cluster, why: &str, options: &StartOptions<'_>) -> Result<Found> {
+    let mut found = Found::default();
     let ground = Ground::read(cluster)?;
+    if !ground.knows_oldest() {
+        let open = format!(
+            "{why}, and neither pg_database nor a checkpoint says which transaction is the oldest that rows may have: without it the WAL is not given up. Bring back what leads to pg_database first"
+        );
+        found.leave_open(CONTROL_FILE, Stops::Start, open);
+        return Ok(found);
+    }
     let bounds = ground.bounds();
     let pages = count_pages(cluster, &bounds, options.threads, options.progress);
     let limits = ground.limits(&pages)?;
     let filled = fill(cluster, &limits.control.checkpoint, &pages.votes);
+    if let Some(log) = filled.too_long {
+        found.leave_open(log.folder(), Stops::Start, TOO_LONG);
+    }
+    let draft = written(cluster, (why, &ground), &limits, &filled);
+    let after = with_drafts(cluster, std::slice::from_ref(&draft))?;
+    let fates = predict(after.as_ref().unwrap_or(cluster));
+    let draft = explained(cluster, draft, &limits, &pages, &filled, fates);
+    found.drafts.push(draft);
+    Ok(found)
+}
+
+/// The changes.
+fn written(
+    cluster: &Cluster,
+    (why, ground): (&str, &Ground<'_>),
+    limits: &Limits,
+    filled: &Filled,
+) -> Draft {
     let shape = pgclinic_format::wal::Shape {
         system_identifier: Some(limits.control.system_identifier),
         ..ground.wal.shape
@@ -55,20 +80,15 @@ pub(super) fn draft(cluster: &Cluster, why: &str, options: &StartOptions<'_>) ->
     for path in old_wal(cluster) {
         draft = draft.change("set aside beside the journal", remove(&path));
     }
-    let name = shape.segment_name(
-        limits.control.checkpoint.timeline,
-        shape.segment_number(limits.segment),
-    );
     let timeline = limits.control.checkpoint.timeline;
+    let name = shape.segment_name(timeline, shape.segment_number(limits.segment));
     let page = first_page(shape, limits.segment, timeline, &limits.checkpoint);
     let path = format!("pg_wal/{name}");
     let segment = write(cluster, &path, page, shape.segment_bytes.into());
     draft = draft.change("a segment with one record, a shutdown checkpoint", segment);
-    let control = new_control_file(cluster, &limits);
+    let control = new_control_file(cluster, limits);
     let control = write(cluster, CONTROL_FILE, control, FILE_BYTES as u64);
-    draft = draft.change("written from the numbers below", control);
-    let fates = predicted(cluster, &draft)?;
-    Ok(explained(cluster, draft, &limits, &pages, &filled, fates))
+    draft.change("written from the numbers below", control)
 }
 
 const SUMMARY: &str = "the WAL is given up: a new segment begins after everything that is known, and the server starts as after a shutdown";
@@ -144,22 +164,6 @@ fn is_of_segment(ending: &str) -> bool {
     )
 }
 
-/// The rows that a server would show.
-fn predicted(cluster: &Cluster, draft: &Draft) -> Result<Fates> {
-    let patch = Patch {
-        changes: draft.changes.clone(),
-    };
-    let cannot = |why: String| Error::Cure {
-        place: CONTROL_FILE.into(),
-        why,
-    };
-    let source = overlay(Arc::clone(cluster.source()), &patch);
-    let source = source.map_err(|error| cannot(error.to_string()))?;
-    let after = Cluster::open(OpenOptions::of(source));
-    let after = after.map_err(|error| cannot(error.to_string()))?;
-    Ok(predict(&after))
-}
-
 fn explained(
     cluster: &Cluster,
     mut draft: Draft,
@@ -173,7 +177,7 @@ fn explained(
     draft
         .evidence
         .extend(reasons.map(|(name, value, why)| format!("{name} {value}: {why}")));
-    draft.evidence.extend(filled.words.iter().cloned());
+    draft.evidence.extend(filled.sentences());
     let is_settled = is_settled(cluster, pages) && missing_links(cluster).is_none();
     if is_settled && filled.changes.is_empty() && limits.is_control_last {
         draft.safety = Safety::Exact;
@@ -205,6 +209,7 @@ fn is_settled(cluster: &Cluster, pages: &PageCounters) -> bool {
     is_shut_down
         && !is_labelled
         && numbers.younger_pages == 0
+        && pages.far() == Judged::default()
         && pages.not_read.is_empty()
         && pages.checksums_wrong == 0
 }
@@ -228,6 +233,12 @@ fn warnings(filled: &Filled, fates: &Fates, pages: &PageCounters) -> Vec<String>
             filled.rows_asked, filled.asked
         ));
     }
+    if filled.disagreed > 0 {
+        warnings.push(format!(
+            "hint bits of {} transactions contradict each other: nothing is written of those, and they count as rolled back where no hint bit says otherwise",
+            filled.disagreed
+        ));
+    }
     if !pages.not_read.is_empty() {
         warnings.push(format!(
             "{} places of files could not be read: higher numbers may stand there",
@@ -235,25 +246,6 @@ fn warnings(filled: &Filled, fates: &Fates, pages: &PageCounters) -> Vec<String>
         ));
     }
     warnings
-}
-
-/// A server makes the links of `tablespace_map` only with the label that is set aside. They are not
-/// made here: the map of a backup leads to where the tablespaces of the primary are.
-pub(super) fn missing_links(cluster: &Cluster) -> Option<String> {
-    let source = cluster.source().as_ref();
-    let text = read_all(source, "tablespace_map", MAP_BYTES).ok()?;
-    let text = String::from_utf8_lossy(&text);
-    let named = text.lines().filter_map(|line| line.split_once(' '));
-    let missing: Vec<&str> = named
-        .map(|(oid, _)| oid)
-        .filter(|oid| source.list(&format!("pg_tblspc/{oid}")).is_err())
-        .collect();
-    (!missing.is_empty()).then(|| {
-        format!(
-            "tablespace_map names tablespaces whose links in pg_tblspc are not there ({}): their tables are lost to a server until each link leads to where its files are",
-            missing.join(", ")
-        )
-    })
 }
 
 /// With what the control file says up to now, where it can be read.

@@ -18,4 +18,4 @@ mod parity;
 mod pg_checksums;
 mod safety;
 mod start_again;
-mod start_wounds;
+mod start_evidence;

@@ -5,14 +5,15 @@ use std::fs;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
-use crate::start_wounds::{Before, WOUNDS, Wound};
 use pgclinic_explain::server_messages::explain_message;
+use pgclinic_format::RelationMap;
 use pgclinic_model::document::TableFates;
 use pgclinic_model::plan::Safety;
 use pgclinic_servers::{
     Checksums, Installation, Scratch, Server, StartOptions as ServerOptions, StopMode, copy_cluster,
 };
 use pgclinic_surgery::start_again::{StartOptions, StartPlan, plan_start};
+use pgclinic_surgery::start_wounds::{Before, Wound, wounds};
 use pgclinic_surgery::{Consent, Operation, apply, undo};
 use pgclinic_testkit::{Quiet, all_majors, copy_of, execute, open, run_as, seed, server, value};
 
@@ -129,7 +130,7 @@ impl Patient {
     fn treat(&self, wound: &Wound) -> Vec<String> {
         let name = wound.name;
         let (_scratch, pgdata) = self.copy();
-        (wound.hurt)(&pgdata);
+        (wound.hurt)(&pgdata).unwrap_or_else(|error| panic!("{name}: {error}"));
         let Some(said) = self.refusal(&pgdata) else {
             return vec![format!("{name}: the server starts")];
         };
@@ -201,7 +202,7 @@ impl Patient {
     }
 }
 
-fn settings() -> ServerOptions {
+pub(crate) fn settings() -> ServerOptions {
     ServerOptions::default()
         .with("max_prepared_transactions", "5")
         .with("autovacuum", "off")
@@ -209,7 +210,7 @@ fn settings() -> ServerOptions {
 }
 
 /// Rows that COPY gives, long values read.
-fn copied(server: &Server, table: &str) -> Result<u64, String> {
+pub(crate) fn copied(server: &Server, table: &str) -> Result<u64, String> {
     let mut session = server.connect("postgres").expect("a session");
     let mut rows = 0;
     let sql = format!("COPY {table} TO STDOUT");
@@ -229,16 +230,17 @@ fn in_postgres(server: &Server, sql: &str) -> String {
         .unwrap_or_default()
 }
 
-fn plan(pgdata: &Path) -> Option<StartPlan> {
+pub(crate) fn plan(pgdata: &Path) -> Option<StartPlan> {
     let options = StartOptions {
         pgdata,
         threads: NonZeroUsize::MIN,
         progress: &Quiet,
+        temp_folder: &std::env::temp_dir(),
     };
     plan_start(&open(pgdata), &options).expect("a plan")
 }
 
-fn carry_out(pgdata: &Path, plan: &StartPlan, journal: &Path) {
+pub(crate) fn carry_out(pgdata: &Path, plan: &StartPlan, journal: &Path) {
     let chosen: Vec<usize> = (0..plan.cures.len()).collect();
     let consent = match plan.basis.system_identifier.parse() {
         Ok(identifier) => Consent::Plan(identifier),
@@ -258,7 +260,7 @@ fn carry_out(pgdata: &Path, plan: &StartPlan, journal: &Path) {
 }
 
 /// Every file with its bytes, every directory, and permissions of the root.
-fn contents(pgdata: &Path) -> Vec<(PathBuf, Option<blake3::Hash>)> {
+pub(crate) fn contents(pgdata: &Path) -> Vec<(PathBuf, Option<blake3::Hash>)> {
     let mut left = vec![pgdata.to_path_buf()];
     let mut all = Vec::new();
     while let Some(path) = left.pop() {
@@ -292,7 +294,8 @@ fn treat_all(installation: &Installation, wounds: &[&Wound]) {
 
 #[test]
 fn each_wound_is_explained_healed_and_the_server_starts_with_the_rows_that_were_promised() {
-    let all: Vec<&Wound> = WOUNDS.iter().collect();
+    let all: Vec<&Wound> = wounds().collect();
+    assert!(all.len() >= 60, "{}", all.len());
     treat_all(&server(15), &all);
 }
 
@@ -304,7 +307,7 @@ fn wal_and_control_file_are_written_for_every_major() {
             "control file and WAL lost" | "control file lost" | "WAL deleted after a shutdown"
         )
     };
-    let own: Vec<&Wound> = WOUNDS.iter().filter(is_of_all).collect();
+    let own: Vec<&Wound> = wounds().filter(is_of_all).collect();
     for installation in all_majors() {
         treat_all(&installation, &own);
     }
@@ -323,13 +326,38 @@ fn a_sound_cluster_gets_no_plan() {
 }
 
 #[test]
-fn the_map_of_catalogs_that_were_written_anew_is_not_guessed() {
+fn the_map_of_catalogs_that_were_written_anew_follows_from_rows_and_entries() {
+    // VACUUM FULL pg_database gave it and its indexes other files.
     let copy = copy_of(&seed(&server(15), Checksums::On));
     let map = copy.pgdata.join("global/pg_filenode.map");
-    fs::remove_file(map).expect("a map");
-    assert_eq!(
-        plan(&copy.pgdata),
-        None,
-        "VACUUM FULL pg_database gave it other files"
-    );
+    let whole = fs::read(&map).expect("a map");
+    fs::remove_file(&map).expect("a map");
+    let plan = plan(&copy.pgdata).expect("a plan");
+    let journals = tempfile::tempdir().expect("a directory");
+    carry_out(&copy.pgdata, &plan, &journals.path().join("journal"));
+    let mappings = |bytes: &[u8]| {
+        let mut all = RelationMap::parse(bytes).expect("a map").mappings;
+        all.sort_unstable();
+        all
+    };
+    let made = fs::read(&map).expect("a map");
+    assert_eq!(mappings(&made), mappings(&whole));
+    assert_eq!(plan.cures[0].safety, Safety::Exact);
+    let mut running = copy.start().expect("a server");
+    assert_eq!(value(&running, "SELECT count(*) > 2 FROM pg_database"), "t");
+    running.stop(StopMode::Fast).expect("an end");
+}
+
+#[test]
+fn the_map_of_catalogs_that_were_written_anew_is_not_guessed_after_a_crash() {
+    let copy = copy_of(&seed(&server(15), Checksums::On));
+    let mut running = copy.start().expect("a server");
+    execute(&running, "CREATE TABLE later (id int)");
+    running.stop(StopMode::Immediate).expect("an end");
+    fs::remove_file(copy.pgdata.join("global/pg_filenode.map")).expect("a map");
+    let plan = plan(&copy.pgdata).expect("an answer");
+    assert_eq!(plan.cures, []);
+    let open = plan.not_healed.iter();
+    let open: Vec<&str> = open.map(|own| own.path.as_str()).collect();
+    assert_eq!(open, ["global/pg_filenode.map"]);
 }

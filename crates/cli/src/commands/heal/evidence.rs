@@ -7,12 +7,13 @@ use std::sync::Arc;
 
 use clap::Args;
 use pgclinic_check::{CheckOptions, check_cluster};
+use pgclinic_cluster::status::StatusPages;
 use pgclinic_cluster::wal::{
     BlockAddress, CopyOfCluster, Evidence, PageOrigin, RecoveredBlocks, ReplaySpace, WalDirectory,
     recover_blocks,
 };
 use pgclinic_cluster::{Cluster, ForkFiles, read_block};
-use pgclinic_format::Fork;
+use pgclinic_format::{Fork, StatusLog};
 use pgclinic_model::document::{
     CheckDocument, CureRequest, FileKind, HealEvidence, NotChecked, NotHealed, RelationSummary,
 };
@@ -112,6 +113,8 @@ pub(super) struct Found {
     pub(super) proven: ProvenPages,
     pub(super) not_healed: Vec<NotHealed>,
     pub(super) not_checked: Vec<NotChecked>,
+    /// Pages of pg_xact that rows deny.
+    pub(super) denied: Vec<u32>,
 }
 
 /// A page to be given back.
@@ -148,6 +151,7 @@ impl Search<'_, '_> {
         let files = forks_by_path(self.cluster)?;
         let mut found = Found {
             not_checked: not_read(&document),
+            denied: denied_pages(&document, self.cluster),
             ..Found::default()
         };
         let mut wanted = Vec::new();
@@ -491,6 +495,29 @@ fn not_of_a_page(path: &str, findings: &[&Finding], pgdata: &str) -> NotHealed {
         why,
         commands,
     }
+}
+
+/// The rule of pg_xact against rows.
+const STATUS_CONTRADICTED: &str = "transaction-status-contradicted";
+
+/// Pages of pg_xact with transactions of which many rows say otherwise.
+fn denied_pages(document: &CheckDocument, cluster: &Cluster) -> Vec<u32> {
+    let Ok(log) = StatusPages::open(cluster, StatusLog::Xact) else {
+        return Vec::new();
+    };
+    let own = document.findings.iter();
+    let own = own.filter(|own| own.rule == STATUS_CONTRADICTED);
+    let pages = own.flat_map(|finding| {
+        let page = |name: &str| {
+            let xid = finding.facts.get(name)?.as_u64()?;
+            u32::try_from(log.page_of(u32::try_from(xid).ok()?)).ok()
+        };
+        match (page("first_transaction"), page("last_transaction")) {
+            (Some(first), Some(last)) => first..last.saturating_add(1),
+            _ => 0..0,
+        }
+    });
+    pages.collect()
 }
 
 /// What the check did not see may be damaged too.

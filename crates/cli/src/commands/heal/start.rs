@@ -9,7 +9,10 @@ use pgclinic_model::document::{
 };
 use pgclinic_model::plan::Safety;
 use pgclinic_model::shell_word;
-use pgclinic_surgery::start_again::{START_CURES, StartOptions, StartPlan, plan_start};
+use pgclinic_surgery::start_again::{
+    LINK_TABLESPACES, START_CURES, STATUS_FROM_HINT_BITS, StartOptions, StartPlan,
+    plan_denied_status, plan_start,
+};
 use pgclinic_surgery::{Applied, Consent, JournalFolder, Operation, apply, copy_still_files};
 
 use super::carry_out::{
@@ -47,14 +50,20 @@ pub(super) fn planned(
     if saved.as_ref().is_some_and(|saved| !is_start(saved)) {
         return Ok(None);
     }
-    let plan = plan_of(arguments, pgdata, cluster, world)?;
+    let denied = saved.as_ref().map(|saved| denied_pages(&saved.request));
+    let denied = denied.unwrap_or_default();
+    let plan = plan_of(arguments, pgdata, (cluster, &denied), world)?;
     let Some(plan) = plan else {
         let Some(_) = saved else { return Ok(None) };
         return Err(Failure::new(
             "nothing keeps a server from starting here any more: nothing was written, make the plan again",
         ));
     };
-    let document = document_of(cluster, pgdata, &plan);
+    let mut document = document_of(cluster, pgdata, &plan);
+    if document.cures.is_empty() {
+        // What keeps the server from starting stays, whatever anybody consents to.
+        document.outcome = HealOutcome::DamageRemains;
+    }
     if let Some(saved) = &saved {
         saved_plan::refuse_changed(saved, &document)?;
     }
@@ -66,10 +75,39 @@ pub(super) fn planned(
     carry_out(arguments, pgdata, (document, &chosen), world).map(Some)
 }
 
+/// The plan for pages of pg_xact that rows deny, carried out where somebody consented; nothing
+/// where there are none.
+pub(super) fn by_rows(
+    arguments: &Arguments,
+    pgdata: &Path,
+    (cluster, denied): (&Cluster, &[u32]),
+    world: &mut Env<'_>,
+) -> Result<Option<HealDocument>, Failure> {
+    if denied.is_empty() {
+        return Ok(None);
+    }
+    let Some(plan) = plan_of(arguments, pgdata, (cluster, denied), world)? else {
+        return Ok(None);
+    };
+    let document = document_of(cluster, pgdata, &plan);
+    let chosen = arguments.consents.chosen(&document.cures)?;
+    if chosen.is_empty() {
+        return Ok(Some(consent::with_commands(document, pgdata)));
+    }
+    carry_out(arguments, pgdata, (document, &chosen), world).map(Some)
+}
+
+/// Pages of pg_xact that the cures of a plan correct.
+fn denied_pages(requests: &[CureRequest]) -> Vec<u32> {
+    let own = requests.iter();
+    let own = own.filter(|request| request.cure == STATUS_FROM_HINT_BITS);
+    own.map(|request| request.block).collect()
+}
+
 /// Rows are saved before anything lossy is done; that needs no server.
 fn with_salvage(mut document: HealDocument, pgdata: &Path) -> HealDocument {
     let is_lossy = |cure: &Cure| cure.safety == Safety::Lossy;
-    if document.cures.iter().any(is_lossy) {
+    if document.cures.iter().any(is_lossy) || !document.not_healed.is_empty() {
         let pgdata = shell_word(&pgdata.display().to_string());
         let step = PlanStep {
             name: "save-the-rows".into(),
@@ -88,7 +126,7 @@ fn with_salvage(mut document: HealDocument, pgdata: &Path) -> HealDocument {
 fn plan_of(
     arguments: &Arguments,
     pgdata: &Path,
-    cluster: &Cluster,
+    (cluster, denied): (&Cluster, &[u32]),
     world: &Env<'_>,
 ) -> Result<Option<StartPlan>, Failure> {
     let bar = Bar::of_bytes(&arguments.output, world.terminal, &world.interrupted);
@@ -96,8 +134,15 @@ fn plan_of(
         pgdata,
         threads: arguments.load.threads(),
         progress: &bar,
+        temp_folder: &world.temp_folder,
     };
-    let plan = plan_start(cluster, &options);
+    let plan = match denied {
+        [] => plan_start(cluster, &options),
+        pages => {
+            let plan = plan_denied_status(cluster, pages, &options);
+            Ok(Some(plan).filter(|plan| !plan.cures.is_empty()))
+        }
+    };
     bar.finish();
     Ok(plan?)
 }
@@ -111,7 +156,7 @@ fn document_of(cluster: &Cluster, pgdata: &Path, plan: &StartPlan) -> HealDocume
         basis: plan.basis.clone(),
         request: plan.request.clone(),
         evidence: None,
-        not_healed: Vec::new(),
+        not_healed: plan.not_healed.clone(),
         not_checked: Vec::new(),
         obstacles: Vec::new(),
         cures: plan.cures.clone(),
@@ -131,13 +176,17 @@ fn carry_out(
     (shown, chosen): (HealDocument, &[usize]),
     world: &mut Env<'_>,
 ) -> Result<HealDocument, Failure> {
+    if arguments.copy_to.is_some() {
+        refuse_shared_files(&shown, chosen)?;
+    }
     let stillness = still(pgdata, world)?;
     let home = match &arguments.copy_to {
         Some(copy) => copy_still_files(pgdata, copy)?.pgdata,
         None => pgdata.to_path_buf(),
     };
     let cluster = opened(&home, world)?;
-    let plan = plan_of(arguments, &home, &cluster, world)?;
+    let denied = denied_pages(&shown.request);
+    let plan = plan_of(arguments, &home, (&cluster, &denied), world)?;
     let plan = plan.filter(|plan| is_as_shown(&shown, plan, chosen));
     let plan = plan.ok_or_else(|| {
         Failure::new(
@@ -170,6 +219,19 @@ fn carry_out(
     let mut healed = checked(written, &home, world)?;
     add_left_out(&mut healed, shown, chosen);
     Ok(unproven(with_proof(arguments, &home, healed, world)?))
+}
+
+/// A copy with links to the tablespaces of the original would write to those.
+fn refuse_shared_files(shown: &HealDocument, chosen: &[usize]) -> Result<(), Failure> {
+    let chosen = chosen.iter().filter_map(|at| shown.cures.get(*at));
+    let own = chosen.into_iter().find(|cure| cure.name == LINK_TABLESPACES);
+    match own {
+        None => Ok(()),
+        Some(cure) => Err(Failure::new(format!(
+            "a copy with the links of cure {} would write to the same tablespaces: leave that cure out of it. Nothing was written",
+            cure.id
+        ))),
+    }
 }
 
 /// What the files no longer contradict is healed only where a server did start on it.
@@ -217,9 +279,13 @@ pub(super) fn checked(
         pgdata: home,
         threads: std::num::NonZeroUsize::MIN,
         progress: &NoProgress,
+        temp_folder: &world.temp_folder,
     };
-    let left = plan_start(&cluster, &options)?;
-    let left = left.map_or_else(Vec::new, |plan| plan.request);
+    let left = match denied_pages(&document.request).as_slice() {
+        [] => plan_start(&cluster, &options)?,
+        pages => Some(plan_denied_status(&cluster, pages, &options)),
+    };
+    let (left, open) = left.map_or_else(Default::default, |plan| (plan.request, plan.not_healed));
     for (cure, request) in document.cures.iter_mut().zip(&document.request) {
         cure.outcome = if left.contains(request) {
             CureOutcome::DamageRemains
@@ -227,6 +293,7 @@ pub(super) fn checked(
             CureOutcome::Healed
         };
     }
+    document.not_healed = open;
     document.outcome = outcome_of(&document);
     Ok(document)
 }

@@ -1,0 +1,164 @@
+//! `pgclinic heal` where a server does not start, or starts on a commit log that rows deny.
+
+use std::fs;
+
+use crate::common::{files, pgclinic, text};
+use crate::heal::{document, refused};
+use pgclinic_model::document::{CureOutcome, HealOutcome};
+use pgclinic_servers::{Checksums, StopMode};
+use pgclinic_testkit::{TempCopy, copy_of, execute, seed, server, value};
+
+/// A cluster after a shutdown, with these statements done.
+fn stopped(sql: &[&str]) -> TempCopy {
+    let copy = copy_of(&seed(&server(15), Checksums::On));
+    let mut running = copy.start().expect("a server");
+    sql.iter().for_each(|sql| execute(&running, sql));
+    running.stop(StopMode::Fast).expect("an end");
+    copy
+}
+
+#[test]
+fn what_nothing_brings_back_is_damage_that_remains() {
+    let copy = stopped(&[]);
+    let wal = fs::read_dir(copy.pgdata.join("pg_wal")).expect("a directory");
+    let paths = wal.map(|entry| entry.expect("an entry").path());
+    let segments = paths.filter(|path| path.is_file());
+    segments.for_each(|path| fs::remove_file(path).expect("a segment"));
+    for path in ["global/pg_control", "global/pg_filenode.map"] {
+        fs::remove_file(copy.pgdata.join(path)).expect("a file");
+    }
+    let before = files(&copy.pgdata);
+    let ran = pgclinic(&["heal", text(&copy.pgdata)]).exits(1);
+    assert!(
+        ran.first_line().starts_with("DAMAGE REMAINS"),
+        "{}",
+        ran.out
+    );
+    let ran = pgclinic(&["heal", text(&copy.pgdata), "--format", "json"]).exits(1);
+    let document = document(&ran);
+    assert_eq!(document.cures, []);
+    let why: Vec<&String> = document
+        .not_healed
+        .iter()
+        .flat_map(|own| &own.why)
+        .collect();
+    assert_eq!(why.len(), 2, "{why:?}");
+    assert!(why[1].contains("the WAL is not given up"), "{why:?}");
+    assert_eq!(files(&copy.pgdata), before, "nothing is written");
+}
+
+/// A cluster with five thousand transactions in two tables, every fifth rolled back, whose rows are
+/// read so that they carry hint bits.
+fn with_transactions() -> TempCopy {
+    let copy = stopped(&[
+        "CREATE TABLE told (id int, body text)",
+        "CREATE TABLE retold (id int)",
+    ]);
+    let mut running = copy.start().expect("a server");
+    let database = value(&running, "SELECT current_database()");
+    let mut session = running.connect(&database).expect("a session");
+    for sql in [
+        "DO $$ BEGIN FOR i IN 1..5000 LOOP
+            BEGIN INSERT INTO told VALUES (i, repeat('x', 200)); INSERT INTO retold VALUES (i);
+            IF i % 5 = 0 THEN RAISE 'no'; END IF;
+            EXCEPTION WHEN OTHERS THEN NULL; END; END LOOP; END $$",
+        "SELECT count(*) FROM told",
+        "SELECT count(*) FROM retold",
+    ] {
+        session.execute(sql).expect("a statement");
+    }
+    drop(session);
+    running.stop(StopMode::Fast).expect("an end");
+    copy
+}
+
+#[test]
+fn a_garbled_page_of_pg_xact_is_corrected_by_the_rows_that_deny_it() {
+    let copy = with_transactions();
+    let path = copy.pgdata.join("pg_xact/0000");
+    let whole = fs::read(&path).expect("the log");
+    let mut hurt = whole.clone();
+    hurt[500..1000].iter_mut().for_each(|byte| *byte ^= 0xFF);
+    fs::write(&path, &hurt).expect("written");
+    let planned = pgclinic(&["heal", text(&copy.pgdata), "--format", "json"]).exits(3);
+    let planned = document(&planned);
+    let names: Vec<&str> = planned
+        .cures
+        .iter()
+        .map(|cure| cure.name.as_str())
+        .collect();
+    assert_eq!(names, ["status-from-hint-bits"]);
+    let id = planned.cures[0].id.clone();
+    let accept = [
+        "heal",
+        text(&copy.pgdata),
+        "--accept",
+        &id,
+        "--format",
+        "json",
+    ];
+    let healed = document(&pgclinic(&accept).exits(3));
+    assert_eq!(
+        healed.outcome,
+        HealOutcome::PartlyUndecided,
+        "no server was started"
+    );
+    assert_eq!(healed.cures[0].outcome, CureOutcome::Healed);
+    assert!(
+        fs::read(&path).expect("the log") == whole,
+        "each transaction has rows that tell"
+    );
+    let journal = format!("{}.heal.journal", text(&copy.pgdata));
+    pgclinic(&["heal", "--undo", &journal]).exits(0);
+    assert!(fs::read(&path).expect("the log") == hurt);
+}
+
+#[test]
+fn a_copy_does_not_share_the_tablespaces_of_its_original() {
+    let space = tempfile::tempdir().expect("a space");
+    pgclinic_testkit::run_as()
+        .own(space.path())
+        .expect("the server's");
+    fs::set_permissions(
+        space.path(),
+        std::os::unix::fs::PermissionsExt::from_mode(0o755),
+    )
+    .expect("permissions");
+    let create = format!(
+        "CREATE TABLESPACE space LOCATION '{}'",
+        space.path().display()
+    );
+    let copy = stopped(&[&create, "CREATE TABLE away (id int) TABLESPACE space"]);
+    let links = copy.pgdata.join("pg_tblspc");
+    let link = fs::read_dir(&links)
+        .expect("links")
+        .next()
+        .expect("a link")
+        .expect("an entry");
+    let oid = link.file_name().into_string().expect("a number");
+    fs::remove_file(link.path()).expect("a link");
+    let map = format!("{oid} {}\n", space.path().display());
+    fs::write(copy.pgdata.join("tablespace_map"), map).expect("a map");
+    fs::write(
+        copy.pgdata.join("backup_label"),
+        "START WAL LOCATION: here\n",
+    )
+    .expect("a label");
+    let planned = document(&pgclinic(&["heal", text(&copy.pgdata), "--format", "json"]).exits(3));
+    let own = planned
+        .cures
+        .iter()
+        .find(|cure| cure.name == "link-tablespaces");
+    let id = own.expect("the cure").id.clone();
+    let to = format!("{}.copy", text(&copy.pgdata));
+    let line = [
+        "heal",
+        text(&copy.pgdata),
+        "--accept",
+        &id,
+        "--copy-to",
+        &to,
+    ];
+    refused(pgclinic(&line), "would write to the same tablespaces");
+    assert!(fs::metadata(&to).is_err());
+}

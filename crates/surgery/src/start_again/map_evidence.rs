@@ -1,0 +1,201 @@
+//! Mapped catalogs that were written anew, and under which numbers: by the columns of their rows,
+//! and by their indexes, whose every entry has to lead to a row with its key.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use pgclinic_check::{CheckOptions, check_cluster};
+use pgclinic_cluster::{Cluster, Comparison, DatabaseDirectory, HeapScan};
+use pgclinic_format::{ColumnLayout, Fork, Oid};
+use pgclinic_model::{Level, Selection, Severity};
+use pgclinic_spill::MemoryPlan;
+
+use super::relation_maps::{Mapped, draft_of, map_of};
+use super::{StartOptions, with_drafts};
+use crate::error::Result;
+
+/// Files that are tried for one index. More are of a cluster that was rewritten as a whole.
+const TRIED_MAX: usize = 24;
+
+/// A home whose map is lost, with what its map must hold.
+pub(super) struct Rewritten<'a> {
+    pub(super) cluster: &'a Cluster,
+    pub(super) home: &'a DatabaseDirectory,
+    pub(super) catalogs: &'a [Mapped],
+    /// Numbers of its files, with the bytes of the first segment.
+    pub(super) files: &'a BTreeMap<Oid, u64>,
+    pub(super) options: &'a StartOptions<'a>,
+}
+
+impl Rewritten<'_> {
+    /// The file of each catalog; why not, where evidence leaves a choice, or a file belongs to none.
+    pub(super) fn map(&self) -> Result<std::result::Result<BTreeMap<Oid, Oid>, String>> {
+        if !self.cluster.may_compare(Comparison::ForksOfRelation) {
+            let why = "tables and indexes are of different moments until a recovery ran";
+            return Ok(Err(why.into()));
+        }
+        let (moved, born): (Vec<&Mapped>, Vec<&Mapped>) = {
+            let all = self.catalogs.iter();
+            all.partition(|own| own.lacks_its_file(self.files))
+        };
+        let mut map: BTreeMap<Oid, Oid> = born.iter().map(|own| (own.oid, own.oid)).collect();
+        let mut free: BTreeSet<Oid> = self.files.keys().copied().collect();
+        self.catalogs.iter().for_each(|own| {
+            free.remove(&own.oid);
+        });
+        let (indexes, tables): (Vec<&Mapped>, Vec<&Mapped>) =
+            moved.into_iter().partition(|own| own.table.is_some());
+        for table in tables {
+            let Some(number) = self.table_of(table, &free) else {
+                let why = format!(
+                    "the rows of no file, or of several, are those of {}",
+                    table.oid
+                );
+                return Ok(Err(why));
+            };
+            free.remove(&number);
+            map.insert(table.oid, number);
+        }
+        self.leave_relations(&map, &mut free)?;
+        if free.len() != indexes.len() || free.len() > TRIED_MAX {
+            let why = format!(
+                "{} files are left for {} indexes",
+                free.len(),
+                indexes.len()
+            );
+            return Ok(Err(why));
+        }
+        for index in indexes {
+            let Some(number) = self.index_of(index, &map, &free)? else {
+                let why = format!("no file, or several, can be the index {}", index.oid);
+                return Ok(Err(why));
+            };
+            free.remove(&number);
+            map.insert(index.oid, number);
+        }
+        let all: Vec<Oid> = map.values().copied().collect();
+        if self.is_sound(&map, &all)? {
+            return Ok(Ok(map));
+        }
+        Ok(Err("the check finds damage with every map".into()))
+    }
+
+    /// The only file whose rows have its columns. Of files without bytes any will do.
+    fn table_of(&self, table: &Mapped, free: &BTreeSet<Oid>) -> Option<Oid> {
+        let layouts = table.layouts.as_deref()?;
+        let is_empty = |number: &&Oid| self.files.get(number) == Some(&0);
+        let with_rows = free.iter().filter(|number| !is_empty(number));
+        let fits: Vec<&Oid> = with_rows
+            .filter(|number| self.has_rows_of(**number, layouts))
+            .collect();
+        match fits.as_slice() {
+            [] if table.may_be_empty => free.iter().find(is_empty).copied(),
+            [number] => Some(**number),
+            _ => None,
+        }
+    }
+
+    fn has_rows_of(&self, number: Oid, layouts: &[ColumnLayout]) -> bool {
+        let (cluster, home) = (self.cluster, self.home);
+        let Ok(forks) = cluster.files(home) else {
+            return false;
+        };
+        let mut forks = forks.into_iter();
+        let main = forks.find(|own| own.filenode == number && own.fork == Fork::Main);
+        let Some(files) = main else { return false };
+        let (mut rows, mut others) = (0u64, 0u64);
+        let mut scan = HeapScan::new(cluster, &files, layouts);
+        scan.each_row(|row| {
+            let count = usize::from(row.tuple.attribute_count());
+            let is_own = count == layouts.len();
+            rows += u64::from(is_own);
+            others += u64::from(!is_own);
+        });
+        scan.is_whole() && rows > 0 && others == 0
+    }
+
+    /// What `pg_class` of a database names is no mapped catalog's.
+    fn leave_relations(&self, map: &BTreeMap<Oid, Oid>, free: &mut BTreeSet<Oid>) -> Result<()> {
+        if self.home.database == 0 {
+            return Ok(());
+        }
+        let Some(cluster) = self.with(map)? else {
+            return Ok(());
+        };
+        let catalog = cluster.catalog(self.home.database);
+        free.retain(|number| catalog.by_file(self.home.tablespace, *number).is_none());
+        Ok(())
+    }
+
+    /// The only file whose entries are those of the table's rows.
+    fn index_of(
+        &self,
+        index: &Mapped,
+        map: &BTreeMap<Oid, Oid>,
+        free: &BTreeSet<Oid>,
+    ) -> Result<Option<Oid>> {
+        let table = index.table.and_then(|table| map.get(&table)).copied();
+        let Some(table) = table else { return Ok(None) };
+        let mut found = None;
+        for number in free {
+            let mut tried = map.clone();
+            tried.insert(index.oid, *number);
+            if !self.is_sound(&tried, &[table, *number])? {
+                continue;
+            }
+            if found.replace(*number).is_some() {
+                return Ok(None);
+            }
+        }
+        Ok(found)
+    }
+
+    /// The full check finds no damage in these files with this map.
+    fn is_sound(&self, map: &BTreeMap<Oid, Oid>, files: &[Oid]) -> Result<bool> {
+        let Some(cluster) = self.with(map)? else {
+            return Ok(false);
+        };
+        let options = CheckOptions {
+            level: Level::Full,
+            threads: self.options.threads,
+            evidence: 0,
+            selection: Selection {
+                filenodes: files.to_vec(),
+                ..Selection::default()
+            },
+            spec: String::new(),
+            memory: MemoryPlan::default(),
+            spill_folder: self.options.temp_folder.to_path_buf(),
+            since: None,
+        };
+        let document = check_cluster(&cluster, &options, self.options.progress);
+        let names = files.iter();
+        let paths: Vec<String> = names
+            .map(|number| format!("{}/{number}", self.home.folder))
+            .collect();
+        let is_here = |path: &str| {
+            let first = path.split_once(['.', '_']).map_or(path, |(first, _)| first);
+            paths.iter().any(|own| own == first)
+        };
+        let mut findings = document.findings.iter();
+        let is_damaged =
+            findings.any(|own| own.severity == Severity::Damage && is_here(&own.place.path));
+        // Of files without bytes there is nothing to see.
+        let with_bytes = files.iter();
+        let with_bytes = with_bytes.filter(|number| self.files.get(number) != Some(&0));
+        let coverage = &document.coverage;
+        let is_seen = coverage.relations >= with_bytes.count() as u64
+            && coverage.bytes_unreadable == 0
+            && coverage.not_checked.iter().all(|gap| gap.inherent);
+        Ok(!is_damaged && is_seen && document.findings_omitted == 0)
+    }
+
+    fn with(&self, map: &BTreeMap<Oid, Oid>) -> Result<Option<Cluster>> {
+        let pairs: Vec<(Oid, Oid)> = map.iter().map(|(oid, number)| (*oid, *number)).collect();
+        let Some(bytes) = map_of(self.cluster.layout.relation_map_bytes, &pairs) else {
+            return Ok(None);
+        };
+        let path = format!("{}/pg_filenode.map", self.home.folder);
+        let draft = draft_of(self.cluster, &path, bytes);
+        with_drafts(self.cluster, std::slice::from_ref(&draft))
+    }
+}
