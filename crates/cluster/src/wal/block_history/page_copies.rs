@@ -154,6 +154,23 @@ impl<'a> PageCopy<'a> {
         self.is_stopped || self.has_checksums()
     }
 
+    /// Its server was shut down in good order.
+    pub(super) fn is_stopped(&self) -> bool {
+        self.is_stopped
+    }
+
+    /// A base backup, whose label says where it began.
+    pub(super) fn is_backup(&self) -> bool {
+        self.recovery.start.kind == StartKind::Backup
+    }
+
+    /// Its files may show what came after the checkpoint at `goal`, with which a server was shut
+    /// down. A backup that a running server takes ends before that does.
+    pub(super) fn may_be_later_than(&self, goal: Lsn, goal_end: Lsn) -> bool {
+        let is_online = self.is_backup() && self.control.checkpoint_lsn >= goal;
+        is_online || self.control.min_recovery_point > goal_end
+    }
+
     pub(super) fn has_checksums(&self) -> bool {
         self.cluster.checksums() == Some(true)
     }
