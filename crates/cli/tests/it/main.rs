@@ -34,6 +34,7 @@ mod heal_checksums;
 mod heal_evidence;
 mod heal_live;
 mod heal_refused;
+mod heal_status;
 mod heal_structure;
 mod healthy;
 mod hostile_backups;
