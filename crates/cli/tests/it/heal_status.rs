@@ -221,6 +221,7 @@ fn crashed() -> (Ward, Vec<String>) {
     ward.rows = value(&running, ROWS);
     let last = value(&running, "SELECT pg_walfile_name(pg_current_wal_lsn())");
     running.kill();
+    fs::remove_file(ward.path("postmaster.pid")).expect("its file");
     let mut names = segments(&ward.copy.pgdata);
     names.retain(|name| (redo.as_str()..=last.as_str()).contains(&name.as_str()));
     (ward, names)

@@ -5,6 +5,7 @@
 //! for nothing by itself.
 
 use pgclinic_format::checksum::page_checksum;
+use pgclinic_format::control_file::State as ControlState;
 use pgclinic_format::wal::{FileNumber, WalReader};
 use pgclinic_format::{BlockNo, ControlFile, Fork, Lsn, Page};
 use pgclinic_source::{Presence, read_exact_at};
@@ -154,9 +155,13 @@ impl<'a> PageCopy<'a> {
         self.is_stopped || self.has_checksums()
     }
 
-    /// Its server was shut down in good order.
-    pub(super) fn is_stopped(&self) -> bool {
-        self.is_stopped
+    /// Its server was shut down in good order, perhaps in recovery.
+    pub(super) fn was_shut_down(&self) -> bool {
+        let state = self.control.state;
+        matches!(
+            state,
+            ControlState::ShutDown | ControlState::ShutDownInRecovery
+        )
     }
 
     /// A base backup, whose label says where it began.

@@ -165,7 +165,7 @@ impl Judge<'_, '_> {
             return Err("a server runs on it".into());
         }
         // Without a label nothing tells whether the control file is as old as this file.
-        if !(copy.is_stopped() || copy.is_backup()) {
+        if !(copy.was_shut_down() || copy.is_backup()) {
             return Err("it is neither a backup nor a copy that was shut down".into());
         }
         if self.passed.met.get(number) != Some(&true) || copy.redo < self.passed.run_from {

@@ -10,7 +10,10 @@ use pgclinic_cluster::wal::{
 use pgclinic_format::StatusLog;
 use pgclinic_servers::{Checksums, Installation, Scratch, Server, StopMode, initdb};
 use pgclinic_source::OverlayPatch;
-use pgclinic_testkit::{Quiet, all_majors, as_primary, run_as, server, streamed_backup};
+use pgclinic_testkit::{
+    Quiet, all_majors, as_primary, catch_up, copy_of, run_as, seed, server, standby,
+    streamed_backup,
+};
 
 use super::ground::{Ground, copy_of_files, opened, run, space, start_with, with_copy};
 
@@ -257,6 +260,39 @@ fn what_proves_a_page_of_a_status_log_and_what_does_not() {
     let recovered = recover(&gapped, &copy);
     proven(&recovered, &cluster);
     assert!(recovered.status[0].outcome.is_err());
+}
+
+/// The files of a standby that was shut down are those of its last restartpoint, and later.
+#[test]
+fn a_standby_gives_back_pages_that_nothing_else_confirms() {
+    let seeded = seed(&server(15), Checksums::Off);
+    let (a, b) = (copy_of(&seeded), copy_of(&seeded));
+    let mut primary = a.start_with(&as_primary()).expect("a server");
+    let mut follower = standby(&b, &primary, as_primary());
+    run(&primary, TABLE);
+    subtransactions(&primary, 5000);
+    run(&primary, "CHECKPOINT");
+    subtransactions(&primary, 5000);
+    let mut session = primary.connect("postgres").expect("a session");
+    catch_up(&mut session, &follower);
+    follower.stop(StopMode::Fast).expect("a stop");
+    drop(session);
+    primary.stop(StopMode::Fast).expect("a stop");
+    let (cluster, other) = (opened(&a.pgdata), opened(&b.pgdata));
+    let recovered = recover(&cluster, &with_copy("the standby", &other));
+    let counts = proven(&recovered, &cluster);
+    assert_eq!(counts[&StatusLog::Xact], (1, 0), "{:?}", recovered.status);
+    let (exact, _) = recovered.status[0].outcome.as_ref().expect("it is proven");
+    let origin = &exact.origin;
+    let is_unverified = matches!(
+        origin,
+        PageOrigin::StatusCopy {
+            is_in_manifest: false,
+            agree: false,
+            ..
+        }
+    );
+    assert!(is_unverified, "{origin:?}");
 }
 
 /// A server that crashed writes its status logs when it starts.
