@@ -13,6 +13,12 @@ pub(crate) fn command(program: &str, words: &[&str]) -> Command {
     command
 }
 
+/// One test of the test program of a package, in a release build, with what it prints.
+pub(crate) fn test_of_package(package: &str, test: &str) -> Command {
+    let words = ["test", "--release", "-p", package, "--test", "it", test];
+    command("cargo", &[&words[..], &["--", "--nocapture"]].concat())
+}
+
 /// Runs with the terminal shared; an exit code other than 0 is an error.
 pub(crate) fn run(command: &mut Command) -> Outcome {
     let status = command

@@ -14,6 +14,7 @@ pub mod control_file;
 pub mod entries;
 pub mod fast_path;
 pub mod files;
+mod files_alone;
 pub mod findings;
 pub mod gin;
 pub mod gist;
@@ -46,6 +47,7 @@ pub use check::{
     Checksum, ClusterCheck, DatabaseCheck, ForkCx, Limits, PageCheck, PageClass, PageCx, Wants,
 };
 pub use files::missing_directory::missing_directories;
+pub use files_alone::{check_status_files, check_wal_files};
 pub use findings::{Draft, Findings};
 pub use heap::context::HeapContext;
 pub use heap::visibility_bits::VisibilityBits;

@@ -121,6 +121,15 @@ impl StatusLog {
         }
     }
 
+    /// The log whose file this path is, and the number of the file.
+    pub fn of_path(path: &str, major: u16) -> Option<(StatusLog, u64)> {
+        let (directory, name) = path.rsplit_once('/')?;
+        let log = StatusLog::ALL
+            .into_iter()
+            .find(|log| log.folder() == directory)?;
+        Some((log, log.segment_of(name, major)?))
+    }
+
     /// The number in a file's name; nothing for names that the server passes over.
     pub fn segment_of(self, name: &str, major: u16) -> Option<u64> {
         let fits = if self.has_long_names(major) {
@@ -207,6 +216,12 @@ mod tests {
         assert_eq!(notify.segment_of("000A", 17), None);
         assert_eq!(notify.segment_of("000A", 16), Some(10));
         assert_eq!(xact.path(0x1F, 18), "pg_xact/001F");
+        let members = (StatusLog::MultiMembers, 0x14078);
+        assert_eq!(
+            StatusLog::of_path("pg_multixact/members/14078", 18),
+            Some(members)
+        );
+        assert_eq!(StatusLog::of_path("base/5/16384", 18), None);
     }
 
     #[test]

@@ -1,5 +1,5 @@
-//! Bits flipped on many pages of a real cluster: what comes back by structure and checksum alone,
-//! and that none of it is wrong.
+//! Very many damaged pages of real clusters: what comes back by structure and checksum alone, what
+//! comes back from WAL and a backup, and that none of it is wrong.
 
 use crate::args::Args;
 use crate::shell;
@@ -7,27 +7,32 @@ use crate::task::{Outcome, Task};
 
 pub(crate) const TASK: Task = Task {
     name: "healed-pages",
-    summary: "flips bits on --pages N (100000) pages and says which share comes back; none wrong",
+    summary: "damages --pages N (100000) pages: flipped bits without evidence, and pages with WAL and a backup; says which share comes back; none wrong",
     in_ci: None,
     run,
 };
+
+/// Package, test, and the variable with the number of pages.
+const TESTS: [(&str, &str, &str); 2] = [
+    (
+        "pgclinic-surgery",
+        "corrected_pages::a_flipped_bit_never_makes_another_page",
+        "PGCLINIC_FLIPPED_PAGES",
+    ),
+    (
+        "pgclinic-cluster",
+        "block_history::many::of_many_changed_pages_none_comes_back_wrong",
+        "PGCLINIC_RECOVERED_PAGES",
+    ),
+];
 
 fn run(words: &[String]) -> Outcome {
     let mut args = Args::new(words);
     let pages = args.number("--pages", 100_000)?;
     args.finish()?;
-    let test = "corrected_pages::a_flipped_bit_never_makes_another_page";
-    let words = [
-        "test",
-        "--release",
-        "-p",
-        "pgclinic-surgery",
-        "--test",
-        "it",
-        test,
-        "--",
-        "--nocapture",
-    ];
-    let mut command = shell::command("cargo", &words);
-    shell::run(command.env("PGCLINIC_FLIPPED_PAGES", pages.to_string()))
+    for (package, test, variable) in TESTS {
+        let mut command = shell::test_of_package(package, test);
+        shell::run(command.env(variable, pages.to_string()))?;
+    }
+    Ok(())
 }

@@ -215,7 +215,7 @@ fn carry(cluster: &Cluster, options: &CheckOptions, books: &mut RunLedger) {
     }
 }
 
-fn system_identifier(cluster: &Cluster) -> u64 {
+pub(crate) fn system_identifier(cluster: &Cluster) -> u64 {
     cluster
         .control
         .trusted()

@@ -12,6 +12,8 @@ mod live;
 mod prove;
 mod saved_plan;
 mod start;
+mod status;
+mod wal;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -274,17 +276,24 @@ fn planned(arguments: &Arguments, world: &mut Env<'_>) -> Result<HealDocument, F
     }
     refuse_others(pgdata)?;
     let cluster = opened(pgdata, world)?;
-    if let Some(document) = start::planned(arguments, pgdata, &cluster, world)? {
+    let of_files = match status::planned(arguments, pgdata, &cluster, world)? {
+        Some(found) => Some(found),
+        None => wal::planned(arguments, pgdata, &cluster, world)?,
+    };
+    if of_files.is_none()
+        && let Some(document) = start::planned(arguments, pgdata, &cluster, world)?
+    {
         return Ok(document);
     }
-    let (document, proven) = match &arguments.apply {
-        Some(path) => saved(arguments, path, pgdata, &cluster, world)?,
-        None if arguments.cure.named().is_some() || !arguments.at.is_empty() => {
+    let (document, proven) = match (of_files, &arguments.apply) {
+        (Some(found), _) => found,
+        (None, Some(path)) => saved(arguments, path, pgdata, &cluster, world)?,
+        (None, None) if arguments.cure.named().is_some() || !arguments.at.is_empty() => {
             let requests = requests(arguments)?;
             let proven = ProvenPages::new();
             (plan_of(&cluster, pgdata, &requests, &proven)?, proven)
         }
-        None => {
+        (None, None) => {
             let (named, found) = sought(arguments, pgdata, &cluster, world)?;
             let denied = start::by_rows(arguments, pgdata, (&cluster, &found.denied), world)?;
             if let Some(document) = denied {
@@ -336,6 +345,7 @@ fn saved(
     let mut document = plan_of(cluster, pgdata, &saved.request, &proven)?;
     saved_plan::refuse_changed(&saved, &document)?;
     (document.evidence, document.not_healed) = (saved.evidence, saved.not_healed);
+    document.not_checked = saved.not_checked;
     Ok((document, proven))
 }
 

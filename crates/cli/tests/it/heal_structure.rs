@@ -113,12 +113,22 @@ fn damaged_pages_of_maps_are_emptied() {
 
 #[test]
 fn blocks_past_the_end_and_missing_files_come_back() {
-    let wounds: [fn(&Ward); 2] = [
+    let wounds: [fn(&Ward); 3] = [
         |ward| {
             let file = fs::File::options()
                 .write(true)
                 .open(ward.copy.pgdata.join(&ward.table));
             file.expect("a file").set_len(5 * PAGE).expect("a cut");
+        },
+        // Within a block, of which a piece was lost as well.
+        |ward| {
+            let file = fs::File::options()
+                .write(true)
+                .open(ward.copy.pgdata.join(&ward.table));
+            let file = file.expect("a file");
+            file.set_len(5 * PAGE + 5000).expect("a cut");
+            file.write_all_at(&[0; 512], 5 * PAGE + 4096)
+                .expect("a write");
         },
         |ward| fs::remove_file(ward.copy.pgdata.join(&ward.table)).expect("a file"),
     ];

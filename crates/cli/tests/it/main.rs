@@ -35,6 +35,7 @@ mod heal_evidence;
 mod heal_live;
 mod heal_refused;
 mod heal_start;
+mod heal_status;
 mod heal_structure;
 mod healthy;
 mod hostile_backups;

@@ -9,6 +9,7 @@ mod pages;
 mod recovery;
 mod replay;
 mod replayed;
+mod status_writes;
 mod survey;
 mod touched;
 
@@ -16,8 +17,9 @@ pub(crate) use foreign_control::judge;
 pub(crate) use last_checkpoint::{control_from_wal, is_segment_name};
 
 pub use block_history::{
-    BlockAddress, CopyOfCluster, Evidence, ExactPage, ForkEnd, NotProven, PageOrigin,
-    RecoveredBlock, RecoveredBlocks, WalDirectory, recover_blocks,
+    BlockAddress, CopyOfCluster, Evidence, ExactPage, ForkEnd, FoundSegment, FoundSegments,
+    NotProven, PageOrigin, RecoveredBlock, RecoveredBlocks, RecoveredStatusPage, StatusAddress,
+    WalDirectory, WantedPages, missing_segments, recover_blocks, recover_pages,
 };
 pub use counters::WalCounters;
 pub use files::{Timelines, WalFile, WalFiles};

@@ -18,8 +18,11 @@ const TABLESPACE: u8 = 5;
 const MULTIXACT: u8 = 6;
 const RELMAP: u8 = 7;
 const STANDBY: u8 = 8;
+const COMMIT_TS: u8 = 18;
 /// `SMGR_TRUNCATE_HEAP`; `pg_truncate_visibility_map` cuts the map alone.
 const TRUNCATES_MAIN_FORK: u32 = 1;
+/// Behind six numbers and `wal_log_hints` in `xl_parameter_change`.
+const TRACK_COMMIT_TIMESTAMP_AT: usize = 25;
 
 /// A fork of a relation, by its files.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -50,6 +53,11 @@ pub enum Event<'a> {
     Switch,
     /// A base backup ended that began at this redo point.
     BackupEnd(Lsn),
+    /// A server began with other settings that recovery must know.
+    ParametersChanged {
+        /// `track_commit_timestamp`.
+        tracks_commit_time: bool,
+    },
     /// `full_page_writes` was changed to this.
     FullPageWrites(bool),
     /// Recovery ended; a timeline may have begun.
@@ -87,6 +95,8 @@ pub enum Event<'a> {
     OffsetsPage(u64),
     /// A page of `pg_multixact/members` was made.
     MembersPage(u64),
+    /// A page of `pg_commit_ts` was made.
+    CommitTsPage(u64),
     /// `pg_multixact` was cut off.
     MultiXactTruncate {
         /// The oldest multixact that is left.
@@ -145,6 +155,9 @@ impl<'a> Event<'a> {
             DATABASE => database(main, operation, major),
             TABLESPACE if operation == 0x10 => u32_at(main, 0).map(Event::TablespaceDropped),
             MULTIXACT => multixact(main, operation, major),
+            COMMIT_TS if operation == 0x00 => {
+                page_number(main, major).map(|(page, _)| Event::CommitTsPage(page))
+            }
             RELMAP => u32_at(main, 0).map(|database| Event::RelationMap { database }),
             STANDBY if operation == 0x10 => {
                 u32_at(main, 12).map(|next| Event::Running { next: Xid(next) })
@@ -165,6 +178,9 @@ fn xlog(main: &[u8], operation: u8) -> Option<Event<'static>> {
         0x30 => Event::NextOid(u32_at(main, 0)?),
         0x40 => Event::Switch,
         0x50 => Event::BackupEnd(Lsn(u64_at(main, 0)?)),
+        0x60 => Event::ParametersChanged {
+            tracks_commit_time: *main.get(TRACK_COMMIT_TIMESTAMP_AT)? != 0,
+        },
         0x80 => Event::FullPageWrites(*main.first()? != 0),
         0x90 => Event::EndOfRecovery {
             timeline: u32_at(main, 8)?,

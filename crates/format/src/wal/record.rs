@@ -144,7 +144,7 @@ enum Part<'a> {
     /// So many bytes of the resource manager.
     Main(usize),
     TopXid(Xid),
-    Origin,
+    Origin(u16),
 }
 
 /// The headers of a record, one after the other.
@@ -200,9 +200,9 @@ impl<'a> RecordParts<'a> {
                 self.main(4, len)
             }
             ID_ORIGIN => {
-                u16_at(bytes, self.at).ok_or(RecordFault::Short)?;
+                let origin = u16_at(bytes, self.at).ok_or(RecordFault::Short)?;
                 self.at += 2;
-                Part::Origin
+                Part::Origin(origin)
             }
             ID_TOPLEVEL_XID => {
                 let xid = u32_at(bytes, self.at).ok_or(RecordFault::Short)?;
@@ -250,6 +250,8 @@ pub struct Record<'a> {
     pub main: &'a [u8],
     /// `XLR_BLOCK_ID_TOPLEVEL_XID`: the transaction above the one in the header.
     pub top_xid: Option<Xid>,
+    /// `XLR_BLOCK_ID_ORIGIN`: the replication origin that the change came from.
+    pub origin: Option<u16>,
 }
 
 impl<'a> Record<'a> {
@@ -268,6 +270,7 @@ impl<'a> Record<'a> {
             blocks: Vec::new(),
             main: &[],
             top_xid: None,
+            origin: None,
         };
         let mut main_bytes = 0;
         while let Some(part) = parts.next_part()? {
@@ -275,7 +278,7 @@ impl<'a> Record<'a> {
                 Part::Block(block) => record.blocks.push(block),
                 Part::Main(bytes) => main_bytes = bytes,
                 Part::TopXid(xid) => record.top_xid = Some(xid),
-                Part::Origin => {}
+                Part::Origin(origin) => record.origin = Some(origin),
             }
         }
         let mut at = parts.at;

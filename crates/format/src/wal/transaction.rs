@@ -1,7 +1,7 @@
 //! Records that end a transaction: its subtransactions, and the files that go with it.
 //!
 //! ```text
-//! | time 8 | [xinfo 4] | [database 4, tablespace 4] | [count, subxids] | [count, files] | [statistics] | [messages] | [xid] | …
+//! | time 8 | [xinfo 4] | [database 4, tablespace 4] | [count, subxids] | [count, files] | [statistics] | [messages] | [xid] | [name] | [position 8, time 8 at the origin]
 //! ```
 //!
 //! Truth: `ParseCommitRecord`, `ParseAbortRecord` in `src/backend/access/rmgrdesc/xactdesc.c`.
@@ -18,6 +18,8 @@ const HAS_SUBXACTS: u32 = 1 << 1;
 const HAS_FILES: u32 = 1 << 2;
 const HAS_MESSAGES: u32 = 1 << 3;
 const HAS_TWOPHASE: u32 = 1 << 4;
+const HAS_ORIGIN: u32 = 1 << 5;
+const HAS_NAME: u32 = 1 << 7;
 const HAS_STATISTICS: u32 = 1 << 8;
 
 /// How a transaction ended.
@@ -41,6 +43,8 @@ pub struct Ended<'a> {
     /// When by the server's clock, in microseconds since 2000-01-01 00:00 UTC; nothing of one that
     /// waits for its second phase.
     pub at: Option<i64>,
+    /// When it ended where it came from by logical replication.
+    pub at_origin: Option<i64>,
     subxids: &'a [[u8; 4]],
     files: &'a [[u8; 12]],
 }
@@ -73,6 +77,7 @@ pub(crate) fn parse<'a>(record: &Record<'a>, major: u16) -> Option<Event<'a>> {
         xid: record.header.xid,
         outcome,
         at: None,
+        at_origin: None,
         subxids: &[],
         files: &[],
     };
@@ -107,6 +112,13 @@ pub(crate) fn parse<'a>(record: &Record<'a>, major: u16) -> Option<Event<'a>> {
     }
     if has(HAS_TWOPHASE) {
         ended.xid = Xid(parts.word()?);
+        if has(HAS_NAME) {
+            parts.name()?;
+        }
+    }
+    if has(HAS_ORIGIN) {
+        parts.skip(8)?;
+        ended.at_origin = Some(u64_at(parts.rest, 0)?.cast_signed());
     }
     Some(Event::Ended(ended))
 }
@@ -125,6 +137,12 @@ impl<'a> Parts<'a> {
         let word = u32_at(self.rest, 0)?;
         self.skip(4)?;
         Some(word)
+    }
+
+    /// The name of a prepared transaction, up to its zero.
+    fn name(&mut self) -> Option<()> {
+        let zero = self.rest.iter().position(|byte| *byte == 0)?;
+        self.skip(zero.checked_add(1)?)
     }
 
     /// A count and so many things of `N` bytes.

@@ -126,7 +126,7 @@ pub struct CureRequest {
     pub path: String,
     /// Block through all segments of the fork.
     pub block: BlockNo,
-    /// Line pointer number.
+    /// Line pointer number; of `restore-status` how many pages there are from `block` on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub item: Option<u16>,
     /// Name of the column.

@@ -3,14 +3,18 @@
 use std::collections::BTreeSet;
 use std::ops::Range;
 
-use pgclinic_check::{check_page, fork_cx};
+use pgclinic_check::{check_page, check_status_files, check_wal_files, fork_cx};
 use pgclinic_cluster::{Cluster, ForkFiles, read_block};
 use pgclinic_format::{BlockNo, Fork};
 use pgclinic_model::Severity;
-use pgclinic_model::document::{Cure, CureOutcome, FieldChange, Finding, Level, PageChange};
+use pgclinic_model::document::{
+    Cure, CureOutcome, FieldChange, FileKind, Finding, Level, PageChange,
+};
 use pgclinic_model::plan::Change;
 
 use super::databases::Databases;
+use super::restore_segment::RESTORE_SEGMENT;
+use super::restore_status::RESTORE_STATUS;
 
 /// Looks at the pages of cures that were written, and says what became of each. Damage at a line
 /// pointer that a cure changed, or of its page as a whole, is the cure's; what else is found on the
@@ -63,6 +67,22 @@ fn findings_of(
     databases: &mut Databases<'_>,
     cure: &Cure,
 ) -> Option<Vec<Finding>> {
+    if cure.name == RESTORE_STATUS {
+        let found = check_status_files(cluster).into_iter();
+        return Some(
+            found
+                .filter(|own| own.place.path == cure.place.path)
+                .collect(),
+        );
+    }
+    if cure.name == RESTORE_SEGMENT {
+        let found = check_wal_files(cluster).into_iter();
+        return Some(
+            found
+                .filter(|own| own.place.kind == FileKind::Wal)
+                .collect(),
+        );
+    }
     let database = cure.place.database_oid?;
     databases.open(database).ok()?;
     let view = databases.get(database);
@@ -92,7 +112,8 @@ fn findings_of(
 /// One page, or all with which a file was made longer.
 fn blocks_of(page: &PageChange, block_size: u32) -> Range<BlockNo> {
     let pages = match &page.change {
-        Change::Extend { after, .. } => after.len() as u64 / u64::from(block_size).max(1),
+        // A block that was there in part is completed.
+        Change::Extend { after, .. } => (after.len() as u64).div_ceil(u64::from(block_size).max(1)),
         _ => 1,
     };
     let pages = BlockNo::try_from(pages).unwrap_or(BlockNo::MAX);
@@ -100,6 +121,10 @@ fn blocks_of(page: &PageChange, block_size: u32) -> Range<BlockNo> {
 }
 
 fn is_own(cure: &Cure, finding: &Finding) -> bool {
+    // What is found was asked of these files alone.
+    if [RESTORE_STATUS, RESTORE_SEGMENT].contains(&cure.name.as_str()) {
+        return true;
+    }
     let is_here = |block: Option<BlockNo>| {
         let mut pages = cure.pages.iter();
         pages.any(|page| {

@@ -103,13 +103,14 @@ pub(super) fn missing_fork(home: &DatabaseDirectory, filenode: Oid) -> ForkFiles
     }
 }
 
-/// The block is the first one past the end, and the file ends with a whole block.
+/// The block is the first one that is not there as a whole, and no segment is missing before it.
 fn check_end(request: &CureRequest, files: &ForkFiles, cluster: &Cluster) -> Result<()> {
     let build = cluster.build;
     let blocks = files.blocks(build.block_size, build.segment_bytes);
     let in_files: u64 = files.segments.iter().map(|segment| segment.len).sum();
-    let is_whole = in_files == blocks * u64::from(build.block_size);
-    if is_whole && u64::from(request.block) == blocks {
+    let block_size = u64::from(build.block_size);
+    let rest = in_files.saturating_sub(blocks.saturating_mul(block_size));
+    if rest < block_size && u64::from(request.block) == blocks {
         return Ok(());
     }
     Err(Error::Cure {
@@ -127,6 +128,9 @@ fn wrong_fork(wanted: CuredFiles, fork: Fork) -> Option<&'static str> {
             "it is not the main fork of a relation. VACUUM makes maps again that are removed, and init forks hold no rows",
         ),
         (CuredFiles::Maps, _) => Some("it is not a visibility map or free space map"),
+        (CuredFiles::StatusLogs | CuredFiles::Wal, _) => {
+            Some("it is a file of a relation, and none of a status log or of WAL")
+        }
     }
 }
 
@@ -196,6 +200,9 @@ impl<'a> HeapPlace<'a> {
             CuredFiles::Tables | CuredFiles::Ends => self.check_is_heap(),
             CuredFiles::Maps => Ok(()),
             CuredFiles::Sequences => self.check_is_sequence(),
+            CuredFiles::StatusLogs | CuredFiles::Wal => {
+                self.refuse("a page of a relation is not one of a status log or of WAL")
+            }
         }
     }
 

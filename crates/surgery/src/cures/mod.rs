@@ -32,6 +32,8 @@ mod preview;
 mod rebuild_sequence;
 mod restore_end;
 mod restore_page;
+mod restore_segment;
+mod restore_status;
 mod saved_rows;
 mod working_pages;
 mod zero_page;
@@ -45,6 +47,8 @@ pub use plan::{HealPlan, plan_heal};
 pub use rebuild_sequence::REBUILD_SEQUENCE;
 pub use restore_end::RESTORE_END;
 pub use restore_page::{ProvenPage, ProvenPages, RESTORE_PAGE, is_same_page};
+pub use restore_segment::RESTORE_SEGMENT;
+pub use restore_status::RESTORE_STATUS;
 pub use saved_rows::rows_to_save;
 
 use draft::Draft;
@@ -74,6 +78,10 @@ enum CuredFiles {
     Sequences,
     /// What stood past the end of a table's file, or in one that is missing.
     Ends,
+    /// `pg_xact`, `pg_multixact` and `pg_commit_ts`.
+    StatusLogs,
+    /// Segments of WAL.
+    Wal,
 }
 
 /// A cure that a person asks for.
@@ -91,9 +99,11 @@ pub struct Cure {
 }
 
 /// Every cure, in the order of `--help`.
-pub static CURES: [&Cure; 12] = [
+pub static CURES: [&Cure; 14] = [
     &restore_page::CURE,
     &restore_end::CURE,
+    &restore_status::CURE,
+    &restore_segment::CURE,
     &correct_page::CURE,
     &clear_all_visible::CURE,
     &clear_map_page::CURE,

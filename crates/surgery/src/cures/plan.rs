@@ -21,6 +21,8 @@ use super::draft::{Draft, MapBits};
 use super::heap_place::{HeapPlace, named_files};
 use super::restore_end::{RESTORE_END, restore_end};
 use super::restore_page::ProvenPages;
+use super::restore_segment::{RESTORE_SEGMENT, restore_segment};
+use super::restore_status::restore_status;
 use super::working_pages::WorkingPages;
 use super::{CuredFiles, cure_named, fields, preview};
 use crate::error::{Error, Result};
@@ -64,12 +66,29 @@ pub fn plan_heal(
     let mut named = Vec::new();
     for request in requests {
         let files = known_cure(request)?.files;
-        named.push(named_files(request, files, &mut databases, cluster)?);
+        named.push(match files {
+            CuredFiles::StatusLogs | CuredFiles::Wal => None,
+            _ => Some(named_files(request, files, &mut databases, cluster)?),
+        });
     }
     let mut pages = WorkingPages::default();
     let (mut cures, mut gone) = (Vec::new(), Vec::new());
-    let mut extensions = Vec::new();
+    let (mut extensions, mut file_changes) = (Vec::new(), Vec::new());
     for (request, named) in requests.iter().zip(&named) {
+        let Some(named) = named else {
+            let own = (cluster, basis.system_identifier.as_str());
+            let is_wal = known_cure(request)?.files == CuredFiles::Wal;
+            let restore = if is_wal {
+                restore_segment
+            } else {
+                restore_status
+            };
+            let (cure, changes) = restore(own, request, proven)?;
+            file_changes.extend(changes);
+            cures.push(cure);
+            gone.push(None);
+            continue;
+        };
         let database = databases.get(named.database);
         let job = Job {
             cluster,
@@ -90,12 +109,16 @@ pub fn plan_heal(
         gone.push(taken);
     }
     count_entries(&databases, &mut cures, &gone);
-    let mut patch = pages.patch();
+    // What became of transactions comes first: hint bits follow from it, and not the other way.
+    let mut patch = Patch {
+        changes: file_changes,
+    };
+    patch.changes.extend(pages.patch().changes);
     patch.changes.extend(extensions);
     Ok(HealPlan {
         basis,
         request: requests.to_vec(),
-        obstacles: obstacles(cluster),
+        obstacles: obstacles(cluster, requests),
         warnings: preview::warnings(),
         follow_up: preview::follow_up(&cures),
         patch,
@@ -123,9 +146,11 @@ fn basis_of(cluster: &Cluster) -> Result<HealBasis> {
 
 /// Recovery would read pages that were healed and write over them: with a full-page image the cure
 /// is gone, without one a record meets a page that it does not expect, which stops recovery. On a
-/// copy that is no better.
-fn obstacles(cluster: &Cluster) -> Vec<String> {
-    if !cluster.needs_recovery() {
+/// copy that is no better. WAL for that recovery is no obstacle.
+fn obstacles(cluster: &Cluster, requests: &[CureRequest]) -> Vec<String> {
+    let is_wal = |own: &CureRequest| own.cure == RESTORE_SEGMENT;
+    let is_wal_alone = !requests.is_empty() && requests.iter().all(is_wal);
+    if !cluster.needs_recovery() || is_wal_alone {
         return Vec::new();
     }
     let state = cluster
@@ -323,30 +348,38 @@ impl Job<'_> {
         })
     }
 
-    /// Cluster, cure, place and the bytes on disk, so that an id that somebody typed means what was
-    /// shown, and nothing else.
     pub(super) fn id(&self, request: &CureRequest, on_disk: &[u8]) -> String {
-        let mut hasher = blake3::Hasher::new();
-        let item = request
-            .item
-            .map(|item| item.to_string())
-            .unwrap_or_default();
-        let words = [
-            self.identifier,
-            &request.cure,
-            &self.files.path(0),
-            &request.block.to_string(),
-            &item,
-            request.column.as_deref().unwrap_or_default(),
-        ];
-        for word in words {
-            hasher.update(&(word.len() as u64).to_le_bytes());
-            hasher.update(word.as_bytes());
-        }
-        hasher.update(on_disk);
-        let hex = hasher.finalize().to_hex();
-        hex.chars().take(ID_CHARS).collect()
+        id_of((self.identifier, &self.files.path(0)), request, on_disk)
     }
+}
+
+/// Cluster, cure, place and the bytes on disk, so that an id that somebody typed means what was
+/// shown, and nothing else.
+pub(super) fn id_of(
+    (identifier, path): (&str, &str),
+    request: &CureRequest,
+    on_disk: &[u8],
+) -> String {
+    let mut hasher = blake3::Hasher::new();
+    let item = request
+        .item
+        .map(|item| item.to_string())
+        .unwrap_or_default();
+    let words = [
+        identifier,
+        &request.cure,
+        path,
+        &request.block.to_string(),
+        &item,
+        request.column.as_deref().unwrap_or_default(),
+    ];
+    for word in words {
+        hasher.update(&(word.len() as u64).to_le_bytes());
+        hasher.update(word.as_bytes());
+    }
+    hasher.update(on_disk);
+    let hex = hasher.finalize().to_hex();
+    hex.chars().take(ID_CHARS).collect()
 }
 
 /// A person types it: long enough that no other cure of a plan has it by chance.

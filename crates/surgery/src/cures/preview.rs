@@ -7,6 +7,7 @@ use pgclinic_model::plan::Safety;
 use super::draft::ConcernedRow;
 use super::restore_end::RESTORE_END;
 use super::restore_page::RESTORE_PAGE;
+use super::restore_status::RESTORE_STATUS;
 
 /// A row with its values as they are now.
 pub(super) fn row_of(row: ConcernedRow, block: u32, before: &PageAnatomy) -> HealRow {
@@ -102,7 +103,7 @@ fn reindex(cure: &Cure) -> Vec<String> {
 }
 
 fn vacuum(cure: &Cure) -> Vec<String> {
-    if [RESTORE_PAGE, RESTORE_END].contains(&cure.name.as_str()) {
+    if [RESTORE_PAGE, RESTORE_END, RESTORE_STATUS].contains(&cure.name.as_str()) {
         return Vec::new();
     }
     let (Some(schema), Some(relation)) = (&cure.place.schema, &cure.place.relation) else {

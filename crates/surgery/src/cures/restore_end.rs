@@ -5,6 +5,7 @@ use pgclinic_cluster::{ForkFiles, fork_place};
 use pgclinic_format::{BlockNo, Fork};
 use pgclinic_model::document::{Cure, CureOutcome, CureRequest, PageChange, Place};
 use pgclinic_model::plan::{Change, Safety};
+use pgclinic_source::read_exact_at;
 
 use super::draft::Draft;
 use super::heap_place::HeapPlace;
@@ -33,6 +34,10 @@ struct Extension {
     first: BlockNo,
     before: Option<u64>,
     path: String,
+    /// Bytes of its first block that are there.
+    rest: Vec<u8>,
+    /// Where that block begins.
+    offset: u64,
     bytes: Vec<u8>,
 }
 
@@ -53,10 +58,14 @@ pub(super) fn restore_end(job: &Job<'_>, request: &CureRequest) -> Result<(Cure,
         ));
     }
     let is_unverified = proven.iter().any(|(_, page)| page.is_unverified);
-    let extensions = extensions(job, &proven);
+    let extensions = extensions(job, &proven)?;
     let blocks = proven.len();
-    let pages = extensions.iter().map(|own| own.page_change()).collect();
-    let changes = extensions.into_iter().map(Extension::into_change).collect();
+    let changes: Vec<(BlockNo, Change)> = extensions.iter().flat_map(Extension::changes).collect();
+    let pages = changes
+        .iter()
+        .map(|(block, change)| page_change(*block, change))
+        .collect();
+    let changes = changes.into_iter().map(|(_, change)| change).collect();
     let cure = Cure {
         id: job.id(request, &[]),
         name: RESTORE_END.into(),
@@ -121,21 +130,43 @@ fn segment_of(job: &Job<'_>, block: BlockNo) -> u32 {
     u32::try_from(u64::from(block) / per_segment).unwrap_or(u32::MAX)
 }
 
-fn extensions(job: &Job<'_>, proven: &[(BlockNo, &ProvenPage)]) -> Vec<Extension> {
+fn extensions(job: &Job<'_>, proven: &[(BlockNo, &ProvenPage)]) -> Result<Vec<Extension>> {
     let mut found: Vec<Extension> = Vec::new();
     for (block, page) in proven {
         let path = job.files.path(segment_of(job, *block));
         match found.last_mut().filter(|last| last.path == path) {
             Some(last) => last.bytes.extend_from_slice(&page.bytes),
-            None => found.push(Extension {
-                first: *block,
-                before: length_of(job.files, segment_of(job, *block)),
-                path,
-                bytes: page.bytes.clone(),
-            }),
+            None => {
+                let before = length_of(job.files, segment_of(job, *block));
+                let (offset, rest) = rest_of(job, &path, before)?;
+                found.push(Extension {
+                    first: *block,
+                    before,
+                    path,
+                    rest,
+                    offset,
+                    bytes: page.bytes.clone(),
+                });
+            }
         }
     }
-    found
+    Ok(found)
+}
+
+/// Where the whole blocks of a file end, and what stands behind them.
+fn rest_of(job: &Job<'_>, path: &str, len: Option<u64>) -> Result<(u64, Vec<u8>)> {
+    let len = len.unwrap_or(0);
+    let rest = len % u64::from(job.cluster.build.block_size).max(1);
+    if rest == 0 {
+        return Ok((len, Vec::new()));
+    }
+    let mut bytes = vec![0; usize::try_from(rest).unwrap_or(0)];
+    let source = job.cluster.source().as_ref();
+    read_exact_at(source, path, len - rest, &mut bytes).map_err(|error| Error::Cure {
+        place: path.into(),
+        why: error.to_string(),
+    })?;
+    Ok((len - rest, bytes))
 }
 
 /// Nothing where the segment is missing.
@@ -146,26 +177,37 @@ fn length_of(files: &ForkFiles, segment: u32) -> Option<u64> {
 }
 
 impl Extension {
-    fn page_change(&self) -> PageChange {
-        PageChange {
+    /// What is there of the first block is made right, and the file longer.
+    fn changes(&self) -> Vec<(BlockNo, Change)> {
+        let (own, behind) = self.bytes.split_at(self.rest.len().min(self.bytes.len()));
+        let of_rest = (own != self.rest).then(|| Change::Bytes {
             path: self.path.clone(),
-            fork: Fork::Main,
-            block: self.first,
-            before: blake3::hash(&[]).to_hex().to_string(),
-            after: blake3::hash(&self.bytes).to_hex().to_string(),
-            change: Change::Extend {
-                path: self.path.clone(),
-                before: self.before,
-                after: self.bytes.clone(),
-            },
-        }
-    }
-
-    fn into_change(self) -> Change {
-        Change::Extend {
-            path: self.path,
+            offset: self.offset,
+            before: self.rest.clone(),
+            after: own.to_vec(),
+        });
+        let longer = Change::Extend {
+            path: self.path.clone(),
             before: self.before,
-            after: self.bytes,
-        }
+            after: behind.to_vec(),
+        };
+        let changes = of_rest.into_iter().chain([longer]);
+        changes.map(|change| (self.first, change)).collect()
+    }
+}
+
+pub(super) fn page_change(block: BlockNo, change: &Change) -> PageChange {
+    let (before, after) = match change {
+        Change::Bytes { before, after, .. } => (before.as_slice(), after.as_slice()),
+        Change::Extend { after, .. } => ([].as_slice(), after.as_slice()),
+        _ => ([].as_slice(), [].as_slice()),
+    };
+    PageChange {
+        path: change.path().to_owned(),
+        fork: Fork::Main,
+        block,
+        before: blake3::hash(before).to_hex().to_string(),
+        after: blake3::hash(after).to_hex().to_string(),
+        change: change.clone(),
     }
 }

@@ -16,7 +16,12 @@ use crate::exit::Failure;
 /// More blocks would make a journal that is too large to be read again.
 const BLOCKS_MAX: u32 = 8192;
 /// Rules by which a table ends too early.
-const RULES: [&str; 3] = ["file-truncated", "pages-beyond-end", "missing-file"];
+const RULES: [&str; 4] = [
+    "file-truncated",
+    "pages-beyond-end",
+    "missing-file",
+    "partial-block",
+];
 
 /// A table that ends too early.
 pub(super) struct TruncatedTable {
@@ -24,8 +29,8 @@ pub(super) struct TruncatedTable {
     relation: String,
     /// The first block that is missing.
     pub(super) first: u32,
-    /// Its files end with a whole block, and no segment is missing between others.
-    is_whole: bool,
+    /// No segment is missing between others; the last one may end within a block.
+    has_no_gap: bool,
     /// The last one that another file names.
     last_named: Option<u32>,
 }
@@ -49,14 +54,16 @@ pub(super) fn truncated_tables(
     let findings = document.findings.iter().filter(|own| is_of_end(own));
     let mut found: BTreeMap<String, TruncatedTable> = BTreeMap::new();
     for finding in findings {
-        let path = &finding.place.path;
-        let Some(files) = files_of(path, cluster, forks) else {
+        let Some(path) = first_file(&finding.place.path) else {
+            continue;
+        };
+        let Some(files) = files_of(&path, cluster, forks) else {
             continue;
         };
         let last = finding.facts.get("last_missing");
         let last = last.and_then(|last| u32::try_from(last.as_u64()?).ok());
         let table = table_of(files, finding.place.relation_name(), cluster, last);
-        let own = found.entry(path.clone()).or_insert(table);
+        let own = found.entry(path).or_insert(table);
         own.last_named = own.last_named.max(last);
     }
     found.into_values().collect()
@@ -85,13 +92,27 @@ fn table_of(
     let build = cluster.build;
     let first = files.blocks(build.block_size, build.segment_bytes);
     let bytes: u64 = files.segments.iter().map(|segment| segment.len).sum();
+    let block_size = u64::from(build.block_size);
+    let rest = bytes.saturating_sub(first.saturating_mul(block_size));
     TruncatedTable {
-        is_whole: bytes == first * u64::from(build.block_size),
+        has_no_gap: rest < block_size,
         first: u32::try_from(first).unwrap_or(u32::MAX),
         files,
         relation,
         last_named,
     }
+}
+
+/// The first file of the relation that has this one.
+fn first_file(path: &str) -> Option<String> {
+    let (directory, name) = path.rsplit_once('/')?;
+    let name = RelationFileName::parse(name)?;
+    Some(format!("{directory}/{}", name.filenode))
+}
+
+/// The finding is of this table.
+pub(super) fn is_of_table(finding: &Finding, table: &TruncatedTable) -> bool {
+    first_file(&finding.place.path).is_some_and(|path| path == table.files.path(0))
 }
 
 /// The files of a main fork; of a missing one its directory and number.
@@ -117,8 +138,10 @@ fn files_of(
 
 /// Where the table ended, if WAL or a copy proves that.
 fn proven_end(table: &TruncatedTable, end: Option<&ForkEnd>) -> Result<u32, String> {
-    if !table.is_whole {
-        return Err("the file ends within a block, or a segment between others is missing: what stands there would be in the way".into());
+    if !table.has_no_gap {
+        return Err(
+            "a segment between others is missing: what stands after it would be in the way".into(),
+        );
     }
     let end = end.ok_or("no WAL could be read that says where the table ended")?;
     let blocks = match (end.is_from_wal, end.in_copies) {

@@ -10,7 +10,7 @@ use pgclinic_check::{CheckOptions, check_cluster};
 use pgclinic_cluster::status::StatusPages;
 use pgclinic_cluster::wal::{
     BlockAddress, CopyOfCluster, Evidence, PageOrigin, RecoveredBlocks, ReplaySpace, WalDirectory,
-    recover_blocks,
+    WantedPages, recover_pages,
 };
 use pgclinic_cluster::{Cluster, ForkFiles, read_block};
 use pgclinic_format::{Fork, StatusLog};
@@ -27,7 +27,8 @@ use pgclinic_surgery::cures::{
 };
 
 use super::Arguments;
-use super::ends::{TruncatedTable, is_of_end, planned_tables, truncated_tables};
+use super::ends::{TruncatedTable, is_of_end, is_of_table, planned_tables, truncated_tables};
+use super::status::{LostPages, is_of_status, is_unconfirmed, lost_pages, planned_pages};
 use crate::args::ChainArgs;
 use crate::env::Env;
 use crate::exit::Failure;
@@ -172,9 +173,10 @@ impl Search<'_, '_> {
         }
         mark_visibility_alone(&document, &mut wanted);
         let truncated = truncated_tables(&document, self.cluster, &files);
-        let elsewhere = damage_elsewhere(&document, (&wanted, &truncated), &found);
+        let lost = lost_pages(&document.findings, self.cluster);
+        let elsewhere = damage_elsewhere(&document, (&wanted, &truncated, &lost), &found);
         found.not_healed.extend(elsewhere);
-        self.prove(&wanted, &truncated, &mut found)?;
+        self.prove(&wanted, &truncated, &lost, &mut found)?;
         Ok(found)
     }
 
@@ -198,7 +200,9 @@ impl Search<'_, '_> {
             .collect();
         let mut found = Found::default();
         let truncated = planned_tables(requests, self.cluster, &files);
-        self.prove(&wanted, &truncated, &mut found)?;
+        let lost = planned_pages(requests, self.cluster.layout.major);
+        self.prove(&wanted, &truncated, &lost, &mut found)?;
+        found.proven.extend(self.segments_again(requests)?);
         Ok(found.proven)
     }
 
@@ -207,6 +211,8 @@ impl Search<'_, '_> {
         match origin {
             PageOrigin::Image { .. } | PageOrigin::NewPage { .. } => false,
             PageOrigin::Copy { has_checksum, .. } => !has_checksum,
+            PageOrigin::NeverAsked => false,
+            own @ PageOrigin::StatusCopy { .. } => is_unconfirmed(own),
             PageOrigin::SameState { .. } => self.cluster.checksums() != Some(true),
         }
     }
@@ -243,6 +249,19 @@ impl Search<'_, '_> {
         evidence: &Evidence<'_>,
         addresses: &[BlockAddress],
     ) -> RecoveredBlocks {
+        let wanted = WantedPages {
+            blocks: addresses,
+            status: &[],
+        };
+        self.recover_all(evidence, &wanted)
+    }
+
+    /// One pass over the WAL for these pages.
+    pub(super) fn recover_all(
+        &self,
+        evidence: &Evidence<'_>,
+        wanted: &WantedPages<'_>,
+    ) -> RecoveredBlocks {
         let memory = self.arguments.load.memory_plan();
         let spill = self.arguments.load.spill_folder(&self.world.temp_folder);
         let space = ReplaySpace {
@@ -250,7 +269,7 @@ impl Search<'_, '_> {
             spill_folder: Some(&spill),
         };
         let bar = self.bar();
-        let recovered = recover_blocks(self.cluster, addresses, evidence, &space, &bar);
+        let recovered = recover_pages(self.cluster, wanted, evidence, &space, &bar);
         bar.finish();
         recovered
     }
@@ -259,22 +278,20 @@ impl Search<'_, '_> {
         &self,
         wanted: &[Wanted<'_>],
         truncated: &[TruncatedTable],
+        lost: &LostPages,
         found: &mut Found,
     ) -> Result<(), Failure> {
+        if wanted.is_empty() && truncated.is_empty() && lost.is_empty() {
+            return Ok(());
+        }
+        let copies = self.copies()?;
+        let evidence = self.all_evidence(&copies)?;
+        if !lost.is_empty() {
+            self.prove_status(lost, &evidence, found);
+        }
         if wanted.is_empty() && truncated.is_empty() {
             return Ok(());
         }
-        let copies = copies(self.evidence, self.world)?;
-        let evidence = Evidence {
-            wal: archives(self.evidence)?,
-            copies: copies
-                .iter()
-                .map(|(name, cluster)| CopyOfCluster {
-                    name: name.clone(),
-                    cluster,
-                })
-                .collect(),
-        };
         let of_pages = wanted.iter().map(|page| address_of(page.files, page.block));
         // A block past the end tells how far the WAL goes there.
         let past_ends = truncated
@@ -325,14 +342,42 @@ impl Search<'_, '_> {
             let end = recovered.ends.get(&table.files.number());
             self.prove_end(table, end, &evidence, found)?;
         }
+        self.tell_troubles(&recovered, found);
+        Ok(())
+    }
+
+    /// What of the evidence could not be read, each once.
+    pub(super) fn tell_troubles(&self, recovered: &RecoveredBlocks, found: &mut Found) {
         for trouble in &recovered.troubles {
-            found.not_checked.push(NotChecked {
+            let entry = NotChecked {
                 what: trouble.what.clone(),
                 why: trouble.why.clone(),
                 inherent: false,
-            });
+            };
+            if !found.not_checked.contains(&entry) {
+                found.not_checked.push(entry);
+            }
         }
-        Ok(())
+    }
+
+    /// Backups and other copies, opened.
+    pub(super) fn copies(&self) -> Result<Vec<(String, Cluster)>, Failure> {
+        copies(self.evidence, self.world)
+    }
+
+    /// All that was named.
+    pub(super) fn all_evidence<'c>(
+        &self,
+        copies: &'c [(String, Cluster)],
+    ) -> Result<Evidence<'c>, Failure> {
+        let copies = copies.iter().map(|(name, cluster)| CopyOfCluster {
+            name: name.clone(),
+            cluster,
+        });
+        Ok(Evidence {
+            wal: archives(self.evidence)?,
+            copies: copies.collect(),
+        })
     }
 
     /// What nothing else proves may follow from what stands on the page itself.
@@ -386,7 +431,7 @@ pub(super) fn address_of(files: &ForkFiles, block: u32) -> BlockAddress {
 /// the control file. What follows from a page that comes back goes with it.
 fn damage_elsewhere(
     document: &CheckDocument,
-    (wanted, truncated): (&[Wanted<'_>], &[TruncatedTable]),
+    (wanted, truncated, lost): (&[Wanted<'_>], &[TruncatedTable], &LostPages),
     found: &Found,
 ) -> Vec<NotHealed> {
     let other = &found.not_healed;
@@ -401,8 +446,9 @@ fn damage_elsewhere(
     let is_wanted = |finding: &Finding| page_of(finding).is_some_and(|page| pages.contains(&page));
     let is_end = |finding: &Finding| {
         let mut tables = truncated.iter();
-        is_of_end(finding) && tables.any(|own| own.files.path(0) == finding.place.path)
+        is_of_end(finding) && tables.any(|own| is_of_table(finding, own))
     };
+    let is_lost = |own: &Finding| is_of_status(own) && lost.contains_key(&own.place.path);
     let is_other = |finding: &Finding| {
         page_of(finding).is_some_and(|page| {
             let mut own = other.iter().filter(|own| own.path == page.path);
@@ -417,7 +463,7 @@ fn damage_elsewhere(
     let damage = damage.filter(|own| own.severity == Severity::Damage);
     let roots: BTreeSet<&str> = damage
         .clone()
-        .filter(|own| is_wanted(own) || is_end(own))
+        .filter(|own| is_wanted(own) || is_end(own) || is_lost(own))
         .map(|own| own.id.as_str())
         .collect();
     let follows = |own: &Finding| {
@@ -426,9 +472,8 @@ fn damage_elsewhere(
             .is_some_and(|id| roots.contains(id))
     };
     let mut by_path: BTreeMap<&str, Vec<&Finding>> = BTreeMap::new();
-    for finding in
-        damage.filter(|own| !is_wanted(own) && !is_end(own) && !is_other(own) && !follows(own))
-    {
+    let is_known = |own: &Finding| is_wanted(own) || is_end(own) || is_lost(own) || is_other(own);
+    for finding in damage.filter(|own| !is_known(own) && !follows(own)) {
         by_path
             .entry(&finding.place.path)
             .or_default()

@@ -102,11 +102,16 @@ impl<'a> CopiedPages<'a> {
         false
     }
 
+    /// The copy that is read of a segment.
+    pub(super) fn chosen(&self, number: u64) -> Option<&'a SegmentCopy> {
+        let choice = self.choices.get(&number).copied().unwrap_or(0);
+        let candidates = self.candidates(number);
+        candidates.get(choice).map(|(copy, _)| *copy)
+    }
+
     /// The file that holds `at`, in words.
     pub(super) fn words_at(&self, at: Lsn) -> Option<String> {
-        let number = self.shape.segment_number(at);
-        let choice = self.choices.get(&number).copied().unwrap_or(0);
-        let (copy, _) = *self.candidates(number).get(choice)?;
+        let copy = self.chosen(self.shape.segment_number(at))?;
         Some(self.copies.words(copy))
     }
 

@@ -16,11 +16,17 @@ mod goal;
 mod outcome;
 mod page_copies;
 mod pass;
+mod segments;
+mod status_pages;
+mod status_verdict;
 mod tracked;
 mod verdict;
 mod wal_copies;
 
 pub use outcome::{ExactPage, NotProven, PageOrigin};
+pub use segments::{FoundSegment, FoundSegments, missing_segments};
+pub use status_pages::StatusAddress;
+pub use status_verdict::RecoveredStatusPage;
 pub use tracked::ForkEnd;
 pub use wal_copies::WalDirectory;
 
@@ -42,6 +48,8 @@ use crate::wal::{Recovery, ReplaySpace};
 use goal::{Goal, GoalKind};
 use page_copies::PageCopy;
 use pass::{Course, Start, pass};
+use status_pages::TrackedStatus;
+use status_verdict::status_verdicts;
 use tracked::{Chain, TrackedBlock, TrackedBlocks};
 use wal_copies::WalCopies;
 
@@ -90,6 +98,8 @@ pub struct RecoveredBlock {
 pub struct RecoveredBlocks {
     /// In the order in which they were asked for, each once.
     pub blocks: Vec<RecoveredBlock>,
+    /// Pages of status logs, in the order in which they were asked for, each once.
+    pub status: Vec<RecoveredStatusPage>,
     /// How far the main forks reach in which they lie, where WAL was read.
     pub ends: BTreeMap<FileNumber, ForkEnd>,
     /// Copies of which no page could be used, with the reason.
@@ -118,15 +128,21 @@ impl RecoveredBlocks {
         Ok(Some(page))
     }
 
-    fn none_proven(wanted: &[BlockAddress], why: &NotProven) -> Self {
+    fn none_proven(wanted: &WantedPages<'_>, why: &NotProven) -> Self {
         let block = |address: &BlockAddress| RecoveredBlock {
             address: *address,
             outcome: Err(why.clone()),
             refused_copies: Vec::new(),
             page: None,
         };
+        let status = |address: &StatusAddress| RecoveredStatusPage {
+            address: *address,
+            outcome: Err(why.clone()),
+            refused_copies: Vec::new(),
+        };
         RecoveredBlocks {
-            blocks: wanted.iter().map(block).collect(),
+            blocks: wanted.blocks.iter().map(block).collect(),
+            status: wanted.status.iter().map(status).collect(),
             ends: BTreeMap::new(),
             refused_copies: Vec::new(),
             troubles: Vec::new(),
@@ -137,11 +153,35 @@ impl RecoveredBlocks {
     }
 }
 
-/// Recovers blocks of a cluster on which no server runs, in one pass over the WAL. Pages are kept
-/// in `space`, on disk where that is full.
+/// What is to be recovered.
+#[derive(Clone, Copy, Default)]
+pub struct WantedPages<'a> {
+    /// Blocks of relations.
+    pub blocks: &'a [BlockAddress],
+    /// Pages of status logs. Two of them are kept in memory for each.
+    pub status: &'a [StatusAddress],
+}
+
+/// Recovers blocks alone: see [`recover_pages`].
 pub fn recover_blocks(
     cluster: &Cluster,
-    wanted: &[BlockAddress],
+    blocks: &[BlockAddress],
+    evidence: &Evidence<'_>,
+    space: &ReplaySpace<'_>,
+    progress: &dyn Progress,
+) -> RecoveredBlocks {
+    let wanted = WantedPages {
+        blocks,
+        status: &[],
+    };
+    recover_pages(cluster, &wanted, evidence, space, progress)
+}
+
+/// Recovers pages of a cluster on which no server runs, in one pass over the WAL. Blocks are kept
+/// in `space`, on disk where that is full.
+pub fn recover_pages(
+    cluster: &Cluster,
+    wanted: &WantedPages<'_>,
     evidence: &Evidence<'_>,
     space: &ReplaySpace<'_>,
     progress: &dyn Progress,
@@ -209,7 +249,7 @@ fn page_copies_of<'a>(
 
 fn recover<'a>(
     (cluster, recovery, control): (&Cluster, &Recovery, &ControlFile),
-    wanted: &[BlockAddress],
+    wanted: &WantedPages<'_>,
     (course, copies): (Course<'a>, &'a [PageCopy<'a>]),
     space: &ReplaySpace<'_>,
     progress: &dyn Progress,
@@ -219,17 +259,31 @@ fn recover<'a>(
         return RecoveredBlocks::none_proven(wanted, &NotProven::NoWal { needed });
     };
     let mut seen = HashSet::new();
-    let once = wanted.iter().filter(|address| seen.insert(**address));
+    let once = wanted
+        .blocks
+        .iter()
+        .filter(|address| seen.insert(**address));
     let blocks: Vec<TrackedBlock> = once
         .map(|address| tracked_block(cluster, *address, copies))
         .collect();
-    let start = start_of(&blocks, &course, oldest, recovery.start.redo);
+    let whole_of_status = (!wanted.status.is_empty()).then_some(copies);
+    let start = start_of(
+        (&blocks, whole_of_status),
+        &course,
+        oldest,
+        recovery.start.redo,
+    );
     let has_checksums = control.checksums();
     let pages = PageStore::new(cluster.page_bytes(), space, has_checksums);
     let shape = (course.major, cluster.page_bytes(), has_checksums);
     let mut tracked = TrackedBlocks::new(blocks, pages, copies, shape);
-    let passed = pass(course, start, &mut tracked, copies, progress);
-    verdict::verdicts(tracked, passed, copies, &course.goal)
+    let mut status = TrackedStatus::new(wanted.status, cluster.page_bytes(), course.major);
+    let passed = pass(course, start, (&mut tracked, &mut status), copies, progress);
+    let status = status_verdicts(status, cluster, &passed, copies, &course.goal);
+    RecoveredBlocks {
+        status,
+        ..verdict::verdicts(tracked, passed, copies, &course.goal)
+    }
 }
 
 fn tracked_block(
@@ -281,13 +335,24 @@ fn oldest_in_line(course: &Course<'_>) -> Option<u64> {
 }
 
 /// Where the pass begins: at the earliest redo point of a copy that some block needs, or with all
-/// WAL there is where some block has no copy.
-fn start_of(blocks: &[TrackedBlock], course: &Course<'_>, oldest: u64, own_redo: Lsn) -> Start {
+/// WAL there is where some block has no copy. Pages of status logs need the redo points of all
+/// copies.
+fn start_of(
+    (blocks, of_status): (&[TrackedBlock], Option<&[PageCopy<'_>]>),
+    course: &Course<'_>,
+    oldest: u64,
+    own_redo: Lsn,
+) -> Start {
     let open = blocks.iter().filter(|block| block.never.is_none());
     let redos: Option<Vec<_>> = open.map(|block| Some(block.base?.redo)).collect();
     let Some(mut redos) = redos else {
         return Start::Segment(oldest);
     };
+    match of_status {
+        None => {}
+        Some([]) => return Start::Segment(oldest),
+        Some(copies) => redos.extend(copies.iter().map(|copy| copy.redo)),
+    }
     // The checkpoint in the control file must be met.
     redos.push(own_redo.min(course.control.checkpoint_lsn));
     let earliest = redos.into_iter().min().unwrap_or(own_redo);

@@ -33,6 +33,19 @@ pub enum PageOrigin {
         /// Its data checksum was compared; without data checksums only the header was.
         has_checksum: bool,
     },
+    /// The page of a status log in a backup or another copy, which has neither LSN nor checksum.
+    StatusCopy {
+        /// How the user named the copy.
+        name: String,
+        /// Up to here the copy has all changes.
+        redo: Lsn,
+        /// The manifest of the backup has the checksum of the file.
+        is_in_manifest: bool,
+        /// Another copy, rolled forward, is the same.
+        agree: bool,
+    },
+    /// All of its numbers are older than the oldest that anybody asks for: zeros hold its place.
+    NeverAsked,
     /// The page of a copy carries the LSN of the last record of the block.
     SameState {
         /// How the user named the copy.
@@ -112,6 +125,25 @@ impl fmt::Display for PageOrigin {
                     "page of {name} with LSN {page_lsn}, where all changes before {redo} are written; {checked}"
                 )
             }
+            PageOrigin::StatusCopy {
+                name,
+                redo,
+                is_in_manifest,
+                agree,
+            } => {
+                let checked = match (is_in_manifest, agree) {
+                    (true, _) => "its file is the one that the backup's manifest has",
+                    (false, true) => "another copy leads to the same page",
+                    (false, false) => "it has no checksum",
+                };
+                write!(
+                    f,
+                    "page of {name}, where all changes before {redo} are written; {checked}"
+                )
+            }
+            PageOrigin::NeverAsked => f.write_str(
+                "zeros hold the place of numbers before the oldest that anybody asks for",
+            ),
             PageOrigin::SameState { name, lsn } => write!(
                 f,
                 "page of {name} as the record at {lsn} left it, the last one of the block, which both have in their WAL"
@@ -129,6 +161,8 @@ pub enum NotProven {
     FilesMissing,
     /// The control file cannot be trusted.
     ControlFile,
+    /// What is wanted is written by the recovery that is due.
+    NotShutDown,
     /// The cluster has crashed, and its own WAL is not all there.
     OwnWal,
     /// The recovery of a backup has not reached its end.
@@ -165,6 +199,20 @@ pub enum NotProven {
         /// Where the WAL begins that was read.
         wal_from: Lsn,
     },
+    /// WAL does not make the page of a status log, and no copy has it.
+    NoStatusPage {
+        /// Where the WAL begins that was read.
+        wal_from: Lsn,
+    },
+    /// `track_commit_timestamp` was turned off, which removes what was there.
+    NoCommitTimes {
+        /// The record.
+        lsn: Lsn,
+    },
+    /// Two copies, rolled forward, do not lead to the same page.
+    CopiesDiffer,
+    /// The page has zeros where transactions or multixacts were given out.
+    ZerosInStatus,
     /// WAL has a gap, and no image of the block after it.
     Gap {
         /// Where it begins.
@@ -243,6 +291,23 @@ impl fmt::Display for NotProven {
             ),
             NotProven::OwnWal => f.write_str(
                 "the cluster needs recovery, and where its WAL ends is not known: pg_wal is not complete",
+            ),
+            NotProven::NotShutDown => f.write_str(
+                "the cluster was not shut down in good order: its recovery writes the status logs",
+            ),
+            NotProven::NoStatusPage { wal_from } => write!(
+                f,
+                "WAL from {wal_from} on does not make the page, and no copy has one to begin with"
+            ),
+            NotProven::NoCommitTimes { lsn } => write!(
+                f,
+                "the record at {lsn} says that track_commit_timestamp was off, and there is no page from after it"
+            ),
+            NotProven::CopiesDiffer => {
+                f.write_str("two copies with the WAL since do not lead to the same page")
+            }
+            NotProven::ZerosInStatus => f.write_str(
+                "zeros stand where numbers were given out: the page may have been lost there, too",
             ),
             NotProven::NotConsistent => {
                 f.write_str("the recovery of a backup has not reached the end of the backup")

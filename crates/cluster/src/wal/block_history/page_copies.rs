@@ -5,6 +5,7 @@
 //! for nothing by itself.
 
 use pgclinic_format::checksum::page_checksum;
+use pgclinic_format::control_file::State as ControlState;
 use pgclinic_format::wal::{FileNumber, WalReader};
 use pgclinic_format::{BlockNo, ControlFile, Fork, Lsn, Page};
 use pgclinic_source::{Presence, read_exact_at};
@@ -152,6 +153,27 @@ impl<'a> PageCopy<'a> {
     /// No page was caught while it was written.
     pub(super) fn cannot_be_torn(&self) -> bool {
         self.is_stopped || self.has_checksums()
+    }
+
+    /// Its server was shut down in good order, perhaps in recovery.
+    pub(super) fn was_shut_down(&self) -> bool {
+        let state = self.control.state;
+        matches!(
+            state,
+            ControlState::ShutDown | ControlState::ShutDownInRecovery
+        )
+    }
+
+    /// A base backup, whose label says where it began.
+    pub(super) fn is_backup(&self) -> bool {
+        self.recovery.start.kind == StartKind::Backup
+    }
+
+    /// Its files may show what came after the checkpoint at `goal`, with which a server was shut
+    /// down. A backup that a running server takes ends before that does.
+    pub(super) fn may_be_later_than(&self, goal: Lsn, goal_end: Lsn) -> bool {
+        let is_online = self.is_backup() && self.control.checkpoint_lsn >= goal;
+        is_online || self.control.min_recovery_point > goal_end
     }
 
     pub(super) fn has_checksums(&self) -> bool {

@@ -8,6 +8,7 @@ use super::copied_pages::CopiedPages;
 use super::goal::{Goal, GoalKind, is_checkpoint_of};
 use super::outcome::NotProven;
 use super::page_copies::PageCopy;
+use super::status_pages::TrackedStatus;
 use super::tracked::{Touch, TrackedBlocks};
 use super::wal_copies::WalCopies;
 use crate::wal::files::Timelines;
@@ -48,6 +49,8 @@ pub(super) struct Passed<'a> {
     pub(super) pages: CopiedPages<'a>,
     /// Since here, there is no gap.
     pub(super) run_from: Lsn,
+    /// Where the record at the goal ends, if one must be there.
+    pub(super) goal_end: Lsn,
     /// WAL does not reach so far as it must.
     pub(super) failure: Option<NotProven>,
     /// For each copy, whether its checkpoint was met.
@@ -58,8 +61,10 @@ pub(super) struct Passed<'a> {
 struct Pass<'a, 'b> {
     course: Course<'a>,
     tracked: &'b mut TrackedBlocks<'a>,
+    status: &'b mut TrackedStatus,
     page_copies: &'a [PageCopy<'a>],
     run_from: Lsn,
+    goal_end: Lsn,
     met: Vec<bool>,
     /// The checkpoint of the damaged cluster, as the control file has it.
     own_checkpoint: Met,
@@ -76,7 +81,7 @@ enum Met {
 pub(super) fn pass<'a>(
     course: Course<'a>,
     start: Start,
-    tracked: &mut TrackedBlocks<'a>,
+    (tracked, status): (&mut TrackedBlocks<'a>, &mut TrackedStatus),
     page_copies: &'a [PageCopy<'a>],
     progress: &dyn Progress,
 ) -> Passed<'a> {
@@ -84,8 +89,10 @@ pub(super) fn pass<'a>(
     let mut pass = Pass {
         course,
         tracked,
+        status,
         page_copies,
         run_from: Lsn(0),
+        goal_end: course.goal.at,
         met: vec![false; page_copies.len()],
         own_checkpoint: Met::NotYet,
         records: 0,
@@ -95,6 +102,7 @@ pub(super) fn pass<'a>(
         failure: ended.err().or_else(|| pass.other_history()),
         pages,
         run_from: pass.run_from,
+        goal_end: pass.goal_end,
         met: pass.met,
         records: pass.records,
     }
@@ -146,7 +154,9 @@ impl<'a> Pass<'a, '_> {
             let Some(next) = self.next_segment(end) else {
                 return (reader.into_pages(), Err(self.ended(end, file)));
             };
-            self.tracked.lose_all(&NotProven::Gap { end, file });
+            let gap = NotProven::Gap { end, file };
+            self.tracked.lose_all(&gap);
+            self.status.lose(end.record, &gap, |_| true);
             self.met.fill(false);
             self.own_checkpoint = Met::NotYet;
             (reader, found) = self.begin(reader.into_pages(), Start::Segment(next));
@@ -213,7 +223,7 @@ impl<'a> Pass<'a, '_> {
     }
 
     /// The first record at the goal or after it.
-    fn judge(&self, record: &WholeRecord<'_>) -> Result<(), NotProven> {
+    fn judge(&mut self, record: &WholeRecord<'_>) -> Result<(), NotProven> {
         let Course {
             goal,
             control,
@@ -223,15 +233,19 @@ impl<'a> Pass<'a, '_> {
         if goal.kind != GoalKind::ShutdownCheckpoint {
             return Ok(());
         }
-        let is_own = record.parse().is_ok_and(|record| {
-            let is_shutdown = matches!(
-                Event::of(&record, major),
-                Event::Checkpoint { shutdown: true, .. }
-            );
-            is_shutdown && is_checkpoint_of(&record, major, control)
-        });
+        self.goal_end = record.end;
         let other = NotProven::OtherHistory { at: goal.at };
-        is_own.then_some(()).ok_or(other)
+        let record = record.parse().map_err(|_| other.clone())?;
+        let is_shutdown = matches!(
+            Event::of(&record, major),
+            Event::Checkpoint { shutdown: true, .. }
+        );
+        if !is_shutdown || !is_checkpoint_of(&record, major, control) {
+            return Err(other);
+        }
+        // A copy may have been shut down with it, too.
+        self.meet_copies(&record);
+        Ok(())
     }
 
     /// Without a checkpoint at the goal, the one in the control file must have been met.
@@ -251,9 +265,10 @@ impl<'a> Pass<'a, '_> {
             STORAGE | DATABASE | TABLESPACE => true,
             _ => false,
         };
+        let is_of_status = self.status.may_want(header);
         let tracked = &self.tracked;
         match record.is_about(|reference| tracked.may_want(reference)) {
-            Ok(false) if !may_be_event => return,
+            Ok(false) if !may_be_event && !is_of_status => return,
             Ok(_) => {}
             Err(_) => return self.makes_no_sense(record.lsn),
         }
@@ -261,6 +276,9 @@ impl<'a> Pass<'a, '_> {
             return self.makes_no_sense(record.lsn);
         };
         self.tracked.take(&record, self.run_from);
+        if is_of_status {
+            self.status.take(&record);
+        }
         if may_be_event {
             self.event(&record);
         }
@@ -274,6 +292,7 @@ impl<'a> Pass<'a, '_> {
             crc: 0,
         };
         self.tracked.lose(touch, &why, |_| true);
+        self.status.lose(lsn, &why, |_| true);
     }
 
     fn event(&mut self, record: &Record<'_>) {
@@ -335,6 +354,12 @@ impl<'a> Pass<'a, '_> {
                 Met::Other
             };
         }
+        self.meet_copies(record);
+    }
+
+    /// The checkpoint may be that of copies.
+    fn meet_copies(&mut self, record: &Record<'_>) {
+        let major = self.course.major;
         for (met, copy) in self.met.iter_mut().zip(self.page_copies) {
             *met |= is_checkpoint_of(record, major, copy.control);
         }

@@ -54,6 +54,7 @@ pub(super) fn verdicts<'a>(
     let pages = judge.pages.keep();
     RecoveredBlocks {
         blocks,
+        status: Vec::new(),
         ends,
         refused_copies: Vec::new(),
         troubles: Vec::new(),

@@ -69,6 +69,13 @@ pub(super) struct SegmentCopy {
     pub(super) is_compressed: bool,
 }
 
+impl SegmentCopy {
+    /// It lies in the first directory, whole and as the server wrote it.
+    pub(super) fn is_own(&self) -> bool {
+        self.place == 0 && self.doubt == Doubt::None
+    }
+}
+
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 enum Doubt {
     None,
@@ -178,6 +185,15 @@ impl WalCopies {
         let expected = timelines.expected(number);
         all.into_iter()
             .any(|copy| timelines.passes(copy.timeline) && Some(copy.timeline) <= expected)
+    }
+
+    /// Of segments that the first directory has in full length, no other copies count.
+    pub(super) fn prefer_own(&mut self) {
+        for all in self.segments.values_mut() {
+            let own = all.iter().filter(|copy| copy.is_own());
+            let own: Vec<u32> = own.map(|copy| copy.timeline).collect();
+            all.retain(|copy| copy.is_own() || !own.contains(&copy.timeline));
+        }
     }
 
     pub(super) fn directory_of(&self, copy: &SegmentCopy) -> Option<&WalDirectory> {

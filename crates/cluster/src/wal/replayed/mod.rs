@@ -18,7 +18,7 @@ use pgclinic_format::oid::GLOBAL_TABLESPACE;
 use pgclinic_format::types::FIRST_NORMAL_OID;
 use pgclinic_format::wal::redo::{OldRow, RedoFault, RedoKind, apply, deed};
 use pgclinic_format::wal::{
-    BlockReference, Event, FileNumber, Outcome, Record, WalEnd, WalReader, manager_name,
+    BlockReference, Event, FileNumber, Record, WalEnd, WalReader, manager_name,
 };
 use pgclinic_format::{Fork, Lsn, Oid, Page};
 use pgclinic_source::Source;
@@ -35,7 +35,6 @@ use files::ChangedFiles;
 /// Managers that only write to indexes.
 const INDEX_MANAGERS: [u8; 6] = [11, 12, 13, 14, 16, 17];
 const RELATION_MAP_MANAGER: u8 = 7;
-const MULTIXACT_MANAGER: u8 = 6;
 
 /// What came of it.
 #[derive(Clone, Debug)]
@@ -208,23 +207,12 @@ impl Replayer<'_> {
         match record.header.manager {
             manager if INDEX_MANAGERS.contains(&manager) => {}
             RELATION_MAP_MANAGER => self.relation_map(record),
-            MULTIXACT_MANAGER => self.multixact(record),
             _ => self.blocks(record),
         }
-        match Event::of(record, self.major) {
-            Event::Ended(ended) => {
-                let committed = ended.outcome == Outcome::Committed;
-                if ended.outcome != Outcome::Prepared {
-                    self.set_status(ended.xid, committed);
-                    ended
-                        .subxids()
-                        .for_each(|xid| self.set_status(xid, committed));
-                }
-                ended.files().for_each(|file| self.drop_file(file));
-            }
-            Event::XactPage(page) => self.status_page("pg_xact", page),
-            Event::OffsetsPage(page) => self.status_page("pg_multixact/offsets", page),
-            Event::MembersPage(page) => self.status_page("pg_multixact/members", page),
+        let event = Event::of(record, self.major);
+        self.status(record, &event);
+        match event {
+            Event::Ended(ended) => ended.files().for_each(|file| self.drop_file(file)),
             Event::Created(of) if of.fork == Fork::Main => {
                 let path = self.path(of.file, 0);
                 let file = self.changed.file(self.source, &path);

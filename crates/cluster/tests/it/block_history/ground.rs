@@ -155,7 +155,7 @@ pub(super) fn start_on(ground: &Ground, pgdata: &Path) -> Server {
 }
 
 pub(super) fn start_with(ground: &Ground, pgdata: &Path, options: StartOptions) -> Server {
-    let options = options.with("wal_keep_size", "1GB");
+    let options = options.with("wal_keep_size", "16GB");
     Server::start(&ground.installation, &run_as(), pgdata, &options).expect("a server")
 }
 

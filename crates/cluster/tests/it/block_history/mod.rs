@@ -2,7 +2,9 @@
 
 mod copies;
 mod ground;
+mod many;
 mod refused;
+mod status;
 
 use std::io::Write;
 
