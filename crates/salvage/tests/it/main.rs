@@ -14,6 +14,7 @@ mod checks;
 mod columns_on_request;
 mod crash;
 mod encodings;
+mod estimates;
 mod from_a_server;
 mod from_a_server_losses;
 mod from_a_server_more;
