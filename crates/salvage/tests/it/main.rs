@@ -16,6 +16,7 @@ mod crash;
 mod encodings;
 mod estimates;
 mod from_a_server;
+mod from_a_server_locks;
 mod from_a_server_losses;
 mod from_a_server_more;
 mod guess;
