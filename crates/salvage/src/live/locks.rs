@@ -7,9 +7,9 @@
 //!
 //! When we wait for the session that begins, the three wait for each other, and no server sees the
 //! circle, as a part of it is here. So nobody waits without an end: a statement that gets no lock
-//! fails (`lock_timeout`), which ends its transaction and with it what others wait for, and is asked
-//! again. Nothing bounds how long a session begins (`InitPostgres` reads catalogs before it takes
-//! the settings of the session), so that the client stops to wait.
+//! fails (`lock_timeout`), which ends its transaction and with it what others wait for, and it is
+//! asked again. Nothing bounds how long a session begins (`InitPostgres` reads catalogs before it
+//! takes the settings of the session), so that the client stops to wait.
 
 use std::time::Duration;
 

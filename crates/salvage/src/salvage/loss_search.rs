@@ -194,7 +194,7 @@ impl LossSearch<'_> {
         };
         let short = short.filter(|(_, there)| table.pages.unread == 0 && !is_of_the_end(*there));
         let has_lost_map = self.witnesses.has_lost_map(table);
-        let marked = "by pg_class there was a visibility map, which would tell, and it is missing";
+        let marked = "by pg_class there was a visibility map, which would show it, and it is missing";
         let what = match short {
             Some(_) => format!("the end of {name}"),
             None => format!("whether rows of {name} are missing"),
@@ -204,7 +204,7 @@ impl LossSearch<'_> {
                 "pg_class counts {counted} pages and its files have {there}, and no index with all rows tells"
             ),
             None if has_lost_map && table.empty_pages > 0 => format!(
-                "{} pages are all zeros, and no index with all rows tells whether they held some",
+                "{} pages are all zeros, and no index with all rows shows whether they held some",
                 table.empty_pages
             ),
             None => return None,
