@@ -6,7 +6,7 @@ use std::path::Path;
 use pgclinic_cluster::wal::ReplayEffect;
 use pgclinic_cluster::{Catalog, Cluster, Comparison, fork_place};
 use pgclinic_format::index_page::AccessMethod;
-use pgclinic_format::{BlockNo, Oid};
+use pgclinic_format::{BlockNo, Oid, Page};
 use pgclinic_model::document::{FileKind, Level, NotChecked, Place};
 use pgclinic_model::{Progress, Rule};
 use pgclinic_scan::PageReader;
@@ -147,9 +147,27 @@ impl<'a> RelationCx<'a> {
         })
     }
 
-    /// An entry on this page of an index may be asked.
-    pub(crate) fn believes_entries_of(&self, index: &ForkCx<'_>, block: BlockNo) -> bool {
-        self.believes == Believes::AllPages || self.is_lasting(index, block)
+    /// An entry on this page of an index may be asked: of before a recovery that changes the page
+    /// where its checksum tells that it is not torn. What it leads to was there when it was
+    /// written, and no record since the checkpoint took it away from a block that none touches.
+    pub(crate) fn believes_entries_of(
+        &self,
+        index: &ForkCx<'_>,
+        (page, block): (Page<'_>, BlockNo),
+    ) -> bool {
+        let is_whole = || {
+            let cluster = index.cluster.filter(|cluster| !cluster.is_running());
+            cluster.is_some_and(|cluster| {
+                let has_checksums = cluster.checksums() == Some(true);
+                let keeps = |fork: &ForkCx<'_>| {
+                    let replay = cluster.replay();
+                    replay.is_some_and(|replay| replay.keeps_length(fork.file_number()))
+                };
+                let lasts = has_checksums && keeps(index) && keeps(self.fork);
+                lasts && cluster.page_is_sound(page, block)
+            })
+        };
+        self.believes == Believes::AllPages || self.is_lasting(index, block) || is_whole()
     }
 
     /// Of this block of a table its file tells what the server knows.

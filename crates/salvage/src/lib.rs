@@ -23,9 +23,9 @@ mod visible;
 pub use file_names::{FileNames, encoded};
 pub use live::{ServerSource, salvage_live};
 pub use salvage::{
-    BareTable, BlockRows, Destination, Durability, Encoding, Rows, SalvageError, SalvageOptions,
-    Stream, end_of_load, end_of_work, guess_cluster, guess_columns, rows_of_block, salvage,
-    salvage_file,
+    BareTable, BlockRows, Destination, Durability, Encoding, LOCK_WAIT, Rows, SalvageError,
+    SalvageOptions, Stream, end_of_load, end_of_work, guess_cluster, guess_columns, rows_of_block,
+    salvage, salvage_file,
 };
 pub use shape::{
     Column, ColumnChoice, ColumnEncoding, MainForks, Missing, Origin, SystemColumn, Table,

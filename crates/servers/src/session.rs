@@ -33,6 +33,8 @@ pub struct ConnectOptions {
     pub statement_timeout: Option<Duration>,
     /// We stop waiting for a statement after this, whatever the server does.
     pub wall_limit: Duration,
+    /// We stop waiting for the session to begin after this, where that is less.
+    pub open_limit: Option<Duration>,
     /// More settings for this session.
     pub settings: Vec<(String, String)>,
 }
@@ -43,6 +45,7 @@ impl Default for ConnectOptions {
             user: "postgres".to_owned(),
             statement_timeout: None,
             wall_limit: Duration::from_secs(120),
+            open_limit: None,
             settings: Vec::new(),
         }
     }
@@ -103,7 +106,7 @@ impl Session {
         options: &ConnectOptions,
     ) -> Result<(Self, Limit), SqlError> {
         let wall_limit = options.wall_limit;
-        let limit = Limit::from_now(wall_limit);
+        let limit = Limit::from_now(options.open_limit.unwrap_or(wall_limit).min(wall_limit));
         let wire = Wire::connect(target, limit)?;
         let mut session = Self {
             wire,

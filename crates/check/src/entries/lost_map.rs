@@ -1,36 +1,14 @@
-//! A visibility map that VACUUM wrote and that is gone: a witness that cannot be asked.
-//!
-//! Its marks prove that blocks held rows. Without it, and without an index that names every row,
-//! `pg_class` alone raises the question, and nothing here settles it.
-
-use pgclinic_cluster::{ForkFiles, Persistence};
-use pgclinic_format::Fork;
-use pgclinic_source::Presence;
+//! The visibility map of a table that `pg_class` knows and that is gone: a witness that cannot be
+//! asked.
 
 use crate::findings::Findings;
 use crate::relation_check::RelationCx;
 
-/// From this major on statistics are restored beside rows that have no map yet
-/// (`pg_restore_relation_stats`).
-const STATISTICS_RESTORED: u16 = 18;
-
-/// `pg_class` counts all-visible pages of a table that lies at rest, and the map is missing.
+/// The table lies at rest, and its map is gone.
 pub(crate) fn is_lost(relation: &RelationCx<'_>) -> bool {
     let fork = relation.fork;
-    let counted = fork
-        .relation
-        .is_some_and(|own| own.relallvisible > 0 && own.persistence == Persistence::Permanent);
-    // A selection of forks may leave the map out.
-    let is_missing = || {
-        let map = ForkFiles {
-            fork: Fork::Vm,
-            ..fork.files.clone()
-        };
-        Presence::of_file(relation.source, &map.path(0)).is_missing()
-    };
-    let major = fork.cluster.map_or(0, |cluster| cluster.layout.major);
-    let may_be_restored = major >= STATISTICS_RESTORED;
-    counted && !may_be_restored && !fork.replay_is_due() && is_missing()
+    let known = fork.cluster.zip(fork.relation);
+    known.is_some_and(|(cluster, own)| cluster.has_lost_map(own, fork.files))
 }
 
 /// Tells what would settle it.

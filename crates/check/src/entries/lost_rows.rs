@@ -5,7 +5,8 @@
 
 use std::collections::BTreeMap;
 
-use pgclinic_cluster::Relation;
+use pgclinic_cluster::wal::Replay;
+use pgclinic_cluster::{BlockSet, Cluster, Relation};
 use pgclinic_format::BlockNo;
 use pgclinic_format::index_page::AccessMethod;
 use pgclinic_format::types::Tid;
@@ -33,8 +34,10 @@ pub(crate) struct IndexWitness<'a> {
     /// Lost blocks with entries that are not among these.
     is_cut_short: bool,
     has_damage: bool,
-    /// Recovery writes pages of it, and what lies there may be torn.
-    pub(crate) is_unsettled: bool,
+    /// Recovery changes it, or may.
+    is_touched: bool,
+    /// Lost blocks that only pages name which recovery changes, and which may be torn.
+    pub(crate) unsettled: BlockSet,
 }
 
 /// Entries that lead to one block.
@@ -95,7 +98,8 @@ impl<'a> IndexWitness<'a> {
             blocks: BTreeMap::new(),
             is_cut_short: false,
             has_damage: damaged.is_some_and(|blocks| blocks.runs() > 0),
-            is_unsettled: false,
+            is_touched: is_touched(fork),
+            unsettled: BlockSet::default(),
         }
     }
 
@@ -118,19 +122,18 @@ impl<'a> IndexWitness<'a> {
             if is_out {
                 continue;
             }
-            let is_believed = relation.believes_entries_of(fork, block);
             let Some(page) = pages.page(block) else {
                 // What could not be read may hold the entries that are missed.
                 self.has_damage |= pages.bytes(block).is_none();
                 continue;
             };
-            if !is_believed {
-                self.is_unsettled = true;
-                continue;
-            }
+            let is_believed = relation.believes_entries_of(fork, (page, block));
             for_each_entry(method, page, |item, tid| {
-                if is_lost(tid.block) && relation.believes_absence_of(relation.fork, tid.block) {
-                    self.add(tid, EntryPlace { block, item });
+                let misses = |at| is_lost(at) && relation.believes_absence_of(relation.fork, at);
+                match misses(tid.block) {
+                    true if is_believed => self.add(tid, EntryPlace { block, item }),
+                    true => self.unsettled.insert(tid.block),
+                    false => {}
                 }
             });
         }
@@ -156,7 +159,7 @@ impl<'a> IndexWitness<'a> {
         let index = self.fork.relation.and_then(|own| own.index.as_ref());
         let whole = index.is_some_and(|index| !index.has_predicate);
         // Its pages that recovery writes were not asked.
-        let whole = whole && !self.fork.replay_is_due();
+        let whole = whole && !self.is_touched;
         whole && self.fork.method == Some(AccessMethod::Btree) && !self.has_damage
     }
 
@@ -168,6 +171,15 @@ impl<'a> IndexWitness<'a> {
     /// It would have an entry for each row of this block, and has none.
     pub(crate) fn denies(&self, block: BlockNo) -> bool {
         self.is_complete() && !self.is_cut_short && !self.blocks.contains_key(&block)
+    }
+
+    /// Entries of pages that recovery leaves alone may stand in WAL alone: those of a btree move
+    /// to new pages only.
+    pub(crate) fn may_hide_entries(&self) -> bool {
+        let (file, blocks) = (self.fork.file_number(), self.fork.blocks);
+        let adds_pages = |replay: &Replay| replay.adds_pages(file, blocks);
+        let is_btree = self.fork.method == Some(AccessMethod::Btree);
+        self.is_touched && (!is_btree || replay_of(self.fork).is_none_or(adds_pages))
     }
 
     /// How well its entries count rows: the lower, the better.
@@ -215,6 +227,17 @@ impl<'a> IndexWitness<'a> {
             None => draft,
         }
     }
+}
+
+/// What recovery will do.
+fn replay_of<'a>(fork: &ForkCx<'a>) -> Option<&'a Replay> {
+    fork.cluster.and_then(Cluster::replay)
+}
+
+/// Recovery is due and changes the file, or may.
+fn is_touched(fork: &ForkCx<'_>) -> bool {
+    let touches = |replay: &Replay| replay.touches(fork.file_number());
+    fork.replay_is_due() && replay_of(fork).is_none_or(touches)
 }
 
 /// Of those with such entries the one whose entries count rows best.

@@ -17,7 +17,7 @@ use crate::check::ForkCx;
 
 /// Bits of a set: of larger tables a bit stands for several blocks, so that the set stays in the
 /// core's own cache and a thousand large indexes fit in memory.
-const BITS_MAX: u64 = 1 << 20;
+pub(crate) const BITS_MAX: u64 = 1 << 20;
 
 /// The index's entries prove that its table has the blocks that they name: a server uses the index
 /// and VACUUM keeps it, which is not so while it is built, and after that broke off.

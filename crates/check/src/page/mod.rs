@@ -1,6 +1,7 @@
 //! Checks of pages of any kind: header and line pointers.
 
 pub(crate) mod line_pointers;
+pub(crate) mod vacant_page;
 
 use pgclinic_format::registry;
 
@@ -40,5 +41,6 @@ registry! {
     /// Checks of one relation as a whole.
     pub static RELATION_CHECKS: [RelationCheck] = [
         zeroed_page::ZeroedPage,
+        emptied_page::EmptiedPage,
     ];
 }

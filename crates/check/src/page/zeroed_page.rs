@@ -7,21 +7,29 @@ use pgclinic_format::index_page::AccessMethod;
 use pgclinic_format::{BlockNo, Fork};
 use pgclinic_model::Rule;
 use pgclinic_model::document::Level;
-use pgclinic_model::plan::Safety;
 use pgclinic_source::Source;
 
 use crate::block_set::BlockSet;
 use crate::causes;
 use crate::check::ForkCx;
 use crate::entries::lost_map;
-use crate::entries::lost_rows::{IndexWitness, ask_indexes, best, without_foreign};
+use crate::entries::lost_rows::{IndexWitness, ask_indexes, without_foreign};
 use crate::findings::Findings;
 use crate::heap::visibility_bits::VisibilityBits;
 use crate::maps::visibility_map_wrong::ZEROED_PAGE_MARKED_VISIBLE;
+use crate::page::vacant_page::{Vacancy, tell};
 use crate::relation_check::{RelationCheck, RelationCx};
 
 /// The rule.
 pub static ZEROED_PAGE: Rule = Rule::from_page(include_str!("../../rules/zeroed-page.md"));
+
+/// How a page of zeros is told.
+static ZEROED: Vacancy = Vacancy {
+    rule: &ZEROED_PAGE,
+    seen: "is all zero",
+    place: "a page of zeros",
+    cause: Some(causes::whole_page_zeroed::cause),
+};
 
 /// See [`ZEROED_PAGE`].
 pub struct ZeroedPage;
@@ -79,7 +87,11 @@ impl RelationCheck for ZeroedPage {
             let is_named = witnesses.iter().any(|own| own.blocks.contains_key(&block));
             match &marks {
                 Some(marks) if !is_named => tell_marked(relation, block, marks, out),
-                _ => tell(relation, block, &witnesses, out),
+                _ => {
+                    let map = relation.fork.heap.visibility();
+                    let map = map.map_or(0, |map| map.of(block));
+                    tell(relation, (block, map), &witnesses, &ZEROED, out);
+                }
             }
         }
     }
@@ -93,28 +105,56 @@ fn tell_unsettled(
     witnesses: &[IndexWitness<'_>],
     out: &mut Findings,
 ) {
-    let is_named = |block| witnesses.iter().any(|own| own.blocks.contains_key(&block));
-    let mut open = witnesses.iter().filter(|own| own.is_unsettled);
-    let Some(index) = open.next().map(IndexWitness::name) else {
+    let fork = relation.fork;
+    let replay = fork.cluster.and_then(Cluster::replay);
+    let Some(replay) = replay.filter(|_| fork.replay_is_due()) else {
         return;
     };
-    let is_due = relation.fork.replay_is_due();
-    let mut unnamed = blocks.filter(|block| {
-        is_due && !is_named(*block) && relation.believes_absence_of(relation.fork, *block)
-    });
-    if let Some(first) = unnamed.next() {
-        let what = match unnamed.count() {
-            0 => format!("whether block {first}, which is all zeros, held rows"),
-            more => format!(
-                "whether {} blocks of zeros held rows, the first block {first},",
-                more + 1
-            ),
-        };
-        let why = format!(
-            "recovery changes {index}, which would name them: a server that recovers a copy of the cluster settles it"
-        );
-        relation.not_checked(out, &what, &why, false);
+    let is_open = |block: &BlockNo| {
+        let is_named = witnesses.iter().any(|own| own.blocks.contains_key(block));
+        let is_denied = || witnesses.iter().any(|own| own.denies(*block));
+        relation.is_lasting(fork, *block) && !is_named && !is_denied()
+    };
+    let relpages = fork.relation.map_or(0, |own| own.relpages);
+    let zeroed = relation.neighbours.zeroed_in(fork);
+    let inside =
+        replay.end_before_checkpoint(fork.file_number(), (relpages, fork.blocks), |block| {
+            zeroed.is_some_and(|zeroed| zeroed.blocks.has(u64::from(block)))
+        });
+    let open: Vec<BlockNo> = blocks.filter(is_open).collect();
+    let names = |own: &IndexWitness<'_>, block| own.unsettled.holds(block);
+    let has_inner = open.iter().any(|block| u64::from(*block) < inside);
+    for index in witnesses {
+        let hides = has_inner && index.may_hide_entries();
+        let is_doubtful =
+            |block: &&BlockNo| names(index, **block) || (hides && u64::from(**block) < inside);
+        let mut doubtful = open.iter().filter(is_doubtful);
+        if let Some(first) = doubtful.next() {
+            leave_open(relation, (*first, doubtful.count()), index, out);
+            return;
+        }
     }
+}
+
+/// Tells what would settle whether these pages held rows.
+fn leave_open(
+    relation: &RelationCx<'_>,
+    (first, more): (BlockNo, usize),
+    index: &IndexWitness<'_>,
+    out: &mut Findings,
+) {
+    let what = match more {
+        0 => format!("whether block {first}, which is all zeros, held rows"),
+        more => format!(
+            "whether {} blocks of zeros held rows, the first block {first},",
+            more + 1
+        ),
+    };
+    let why = format!(
+        "recovery changes {}, which would name them: a server that recovers a copy of the cluster settles it",
+        index.name()
+    );
+    relation.not_checked(out, &what, &why, false);
 }
 
 /// The visibility map, where the pass over the pages may not compare it with them.
@@ -148,56 +188,4 @@ fn tell_marked(
             .cause(causes::whole_page_zeroed::cause());
         out.add(draft.rooted());
     }
-}
-
-/// What the indexes say of one page, if they say anything.
-fn tell(
-    relation: &RelationCx<'_>,
-    block: BlockNo,
-    witnesses: &[IndexWitness<'_>],
-    out: &mut Findings,
-) {
-    let leading = || {
-        witnesses
-            .iter()
-            .filter(|own| own.blocks.contains_key(&block))
-    };
-    let Some(witness) = best(leading()) else {
-        return;
-    };
-    let map = relation
-        .fork
-        .heap
-        .visibility()
-        .map_or(0, |map| map.of(block));
-    if map == 0 && witnesses.iter().any(|own| own.denies(block)) {
-        let why = "which is on a page of zeros; other indexes of the table have no entry for it";
-        let accused = leading().filter_map(|own| Some(own.accuse(own.blocks.get(&block)?, why)));
-        accused.for_each(|draft| out.add(draft));
-        return;
-    }
-    let Some(entries) = witness.blocks.get(&block).map(|own| own.entries) else {
-        return;
-    };
-    let (name, verb) = (witness.name(), if entries == 1 { "leads" } else { "lead" });
-    let noun = if entries == 1 { "entry" } else { "entries" };
-    let message = format!("block {block} is all zero, but {entries} {noun} of {name} {verb} to it");
-    let words = format!(
-        "copy the cluster first; then take block {block} of {} from a backup or standby whose copy pgclinic check calls sound; no VACUUM and no REINDEX before that",
-        relation.fork.files.path(0)
-    );
-    let mut draft = relation
-        .draft(&ZEROED_PAGE, block, message)
-        .fact("entries", entries)
-        .fact("index", name)
-        .remedy("restore-file-from-copy", Safety::ShowOnly, words)
-        .cause(causes::whole_page_zeroed::cause())
-        .rooted();
-    if witness.counts_rows() {
-        draft = draft.rows(entries);
-    }
-    if map != 0 {
-        draft = draft.fact("map_bits", map);
-    }
-    out.add(draft);
 }

@@ -9,7 +9,7 @@ use pgclinic_format::{Fork, Oid};
 use crate::btree::AllLeafSummaries;
 use crate::check::ForkCx;
 use crate::entries::named_blocks::NamedBlocks;
-use crate::walker::pass_records::{DamagedBlocks, PassRecords, ZeroedBlocks};
+use crate::walker::pass_records::{DamagedBlocks, PassRecords, VacantBlocks};
 
 /// The forks of a database that a run looks at.
 pub struct DatabaseRelations<'a> {
@@ -95,8 +95,13 @@ impl<'a> DatabaseRelations<'a> {
     }
 
     /// The pages of a table that are all zero.
-    pub(crate) fn zeroed_in(&self, fork: &ForkCx<'a>) -> Option<&ZeroedBlocks> {
+    pub(crate) fn zeroed_in(&self, fork: &ForkCx<'a>) -> Option<&VacantBlocks> {
         self.records.zeroed.get(&self.forks.element_offset(fork)?)
+    }
+
+    /// The sound pages of a table that have no line pointer in use.
+    pub(crate) fn emptied_in(&self, fork: &ForkCx<'a>) -> Option<&VacantBlocks> {
+        self.records.emptied.get(&self.forks.element_offset(fork)?)
     }
 
     /// The pages of a fork in which the pass found damage.

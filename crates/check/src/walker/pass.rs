@@ -20,9 +20,10 @@ use crate::btree::LeafSummaries;
 use crate::check::ForkCx;
 use crate::entries::named_blocks::{NamedBlocks, is_witness};
 use crate::findings::Findings;
+use crate::page::emptied_page;
 use crate::run_state::Spot;
 use crate::walker::page_checker::{PageChecker, PageOutcome, ThreadFindings};
-use crate::walker::pass_records::{PassRecords, ZeroedBlocks};
+use crate::walker::pass_records::{PassRecords, VacantBlocks};
 use crate::walker::run_ledger::{Accuser, DamagedBlocks, Pages, RunLedger};
 use crate::walker::suspects::Suspects;
 use crate::walker::{CheckOptions, document};
@@ -172,7 +173,9 @@ struct CheckShare<'p> {
     sums: Vec<(String, Vec<u8>)>,
     suspects: Suspects,
     /// Pages of a table that are all zero.
-    zeroed: ZeroedBlocks,
+    zeroed: VacantBlocks,
+    /// Those that are no zeros and have no line pointer in use.
+    emptied: VacantBlocks,
     zeroed_pages: u64,
     pages_unchanged: u64,
     /// Pages that were examined again, though they have not changed.
@@ -222,7 +225,8 @@ impl<'p> Consumer for CheckPass<'p> {
             sum: None,
             sums: Vec::new(),
             suspects: Suspects::default(),
-            zeroed: ZeroedBlocks::default(),
+            zeroed: VacantBlocks::default(),
+            emptied: VacantBlocks::default(),
             zeroed_pages: 0,
             pages_unchanged: 0,
             unchanged: Vec::new(),
@@ -377,6 +381,8 @@ impl CheckShare<'_> {
     ) {
         if is_zeroed(seen, page) && self.is_table() {
             self.zeroed.add(block.into());
+        } else if self.is_table() && self.is_emptied(seen, page) {
+            self.emptied.add(block.into());
         }
         match seen {
             PageOutcome::Quiet | PageOutcome::Noted => {}
@@ -397,6 +403,13 @@ impl CheckShare<'_> {
     /// The indexes of a table may know better of its pages of zeros.
     fn is_table(&self) -> bool {
         self.job.fork() == Fork::Main && self.job.method == Some(AccessMethod::Heap)
+    }
+
+    /// A sound page that an entry of an index would prove to have lost rows.
+    fn is_emptied(&self, seen: PageOutcome, page: &[u8]) -> bool {
+        let is_sound = matches!(seen, PageOutcome::Quiet | PageOutcome::Noted);
+        let page = Page::parse(page).filter(|_| is_sound);
+        page.is_some_and(|page| emptied_page::is_emptied(page, self.job.blocks))
     }
 
     /// Adds up what the worker has seen.
@@ -429,6 +442,10 @@ impl CheckShare<'_> {
         if !self.zeroed.is_empty() {
             let own = records.zeroed.entry(number).or_default();
             own.absorb(&self.zeroed);
+        }
+        if !self.emptied.is_empty() {
+            let own = records.emptied.entry(number).or_default();
+            own.absorb(&self.emptied);
         }
     }
 }

@@ -7,8 +7,7 @@ use crate::btree::AllLeafSummaries;
 use crate::entries::named_blocks::NamedBlocks;
 pub(crate) use crate::walker::DamagedBlocks;
 
-/// Runs of all-zero pages that a thread keeps of one table: a table with more of them has more
-/// damage than a report can list.
+/// Runs of such pages that a thread keeps of one table.
 const RUNS_MAX: usize = 1 << 16;
 
 /// What the pass has recorded of each fork, for the relation checks.
@@ -19,20 +18,22 @@ pub(crate) struct PassRecords {
     /// The blocks of its table that an index names.
     pub(crate) named: BTreeMap<usize, NamedBlocks>,
     /// All-zero pages of tables.
-    pub(crate) zeroed: BTreeMap<usize, ZeroedBlocks>,
+    pub(crate) zeroed: BTreeMap<usize, VacantBlocks>,
+    /// Sound pages of tables without a line pointer in use.
+    pub(crate) emptied: BTreeMap<usize, VacantBlocks>,
     /// Pages with damage.
     pub(crate) damaged: BTreeMap<usize, DamagedBlocks>,
 }
 
-/// All-zero pages of one table.
+/// Pages of one table that hold nothing.
 #[derive(Default, Debug)]
-pub(crate) struct ZeroedBlocks {
+pub(crate) struct VacantBlocks {
     pub(crate) blocks: DamagedBlocks,
     /// Pages beyond the runs that are kept.
     pub(crate) omitted: u64,
 }
 
-impl ZeroedBlocks {
+impl VacantBlocks {
     pub(crate) fn add(&mut self, block: u64) {
         if self.blocks.runs() < RUNS_MAX {
             self.blocks.add(block)
@@ -46,7 +47,7 @@ impl ZeroedBlocks {
         self.blocks.is_empty() && self.omitted == 0
     }
 
-    pub(crate) fn absorb(&mut self, other: &ZeroedBlocks) {
+    pub(crate) fn absorb(&mut self, other: &VacantBlocks) {
         self.blocks.absorb(&other.blocks);
         self.omitted += other.omitted;
     }

@@ -14,6 +14,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use pgclinic_cluster::wal::ReplayEffect;
 use pgclinic_cluster::{
     Catalog, Cluster, Comparison, DatabaseContext, ForkFiles, Persistence, file_place, read_block,
 };
@@ -30,6 +31,7 @@ use crate::entries::named_blocks::NamedBlocks;
 use crate::files::file_truncated::FileTruncated;
 use crate::files::map_beyond_end::last_marked_beyond;
 use crate::findings::Findings;
+use crate::page::emptied_page::{EmptiedPage, is_emptied};
 use crate::page::zeroed_page::{ZeroedPage, map_of};
 use crate::relation_check::{Believes, RelationCheck, RelationCx};
 use crate::run_state::{SuspiciousTables, Table};
@@ -39,7 +41,7 @@ use crate::walker::run_ledger::RunLedger;
 use crate::walker::{CheckOptions, catalogs, forks_of, pass, system_identifier};
 
 /// What is asked of a table.
-const CHECKS: [&dyn RelationCheck; 2] = [&FileTruncated, &ZeroedPage];
+const CHECKS: [&dyn RelationCheck; 3] = [&FileTruncated, &ZeroedPage, &EmptiedPage];
 
 /// Findings by their ids.
 type ById = BTreeMap<String, Finding>;
@@ -284,11 +286,33 @@ fn lacks_named_blocks(
     if last.is_some_and(|last| last >= job.blocks && is_nothing(job, last)) {
         return true;
     }
-    relations.zeroed_in(job).is_some_and(|zeroed| {
-        let may_name = |block: &u64| BlockNo::try_from(*block).is_ok_and(|at| named.may_name(at));
+    let may_name = |block: &u64| BlockNo::try_from(*block).is_ok_and(|at| named.may_name(at));
+    let has_zeros = relations.zeroed_in(job).is_some_and(|zeroed| {
         let mut blocks = zeroed.blocks.iter().filter(may_name);
         zeroed.omitted > 0 || blocks.any(|block| is_nothing(job, block))
-    })
+    });
+    let has_emptied = || {
+        relations.emptied_in(job).is_some_and(|emptied| {
+            let mut blocks = emptied.blocks.iter().filter(may_name);
+            blocks.any(|block| is_emptied_for_long(job, block))
+        })
+    };
+    has_zeros || has_emptied()
+}
+
+/// The page still has no line pointer in use, and no record since the last checkpoint touches it.
+fn is_emptied_for_long(job: &ForkCx<'_>, block: u64) -> bool {
+    let (Some(source), Ok(block)) = (job.source, BlockNo::try_from(block)) else {
+        return false;
+    };
+    let replay = job.cluster.and_then(Cluster::replay);
+    let is_kept = replay.is_none_or(|replay| {
+        replay.fate(job.file_number(), job.fork(), block) == ReplayEffect::Kept
+    });
+    let page = is_kept.then(|| read_block(source, job.files, job.build, block));
+    let page = page.flatten();
+    let page = page.as_deref().and_then(Page::parse);
+    page.is_some_and(|page| !page.is_zeroed() && is_emptied(page, job.blocks))
 }
 
 /// The visibility map marks a block that was not there or zero in the pass, and still is.

@@ -14,8 +14,8 @@ use clap::{ArgMatches, Args, Command as ClapCommand, FromArgMatches, ValueEnum};
 use pgclinic_report::Document;
 use pgclinic_salvage::formats::{FORMS, form_named};
 use pgclinic_salvage::{
-    Destination, Durability, Encoding, Partial, Rows, SalvageError, SalvageOptions, Stream,
-    TextStyle, end_of_load, end_of_work, salvage, salvage_live,
+    Destination, Durability, Encoding, LOCK_WAIT, Partial, Rows, SalvageError, SalvageOptions,
+    Stream, TextStyle, end_of_load, end_of_work, salvage, salvage_live,
 };
 
 use pgclinic_model::Progress;
@@ -514,6 +514,7 @@ fn options(
         selection: arguments.selection.selection(),
         spec: target::spec_of_chain(&arguments.target, &arguments.chain),
         spill_folder: arguments.load.spill_folder(&world.temp_folder),
+        lock_wait: LOCK_WAIT,
     };
     Ok((options, parts))
 }

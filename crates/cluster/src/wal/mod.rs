@@ -1,5 +1,6 @@
 //! The WAL of a cluster: its files, where recovery begins, and what it will do.
 
+mod before_checkpoint;
 mod block_history;
 mod counters;
 mod files;

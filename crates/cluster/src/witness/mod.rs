@@ -4,6 +4,7 @@ mod column_types;
 mod columns;
 mod databases;
 mod entries;
+mod lost_map;
 mod rebuilt;
 mod relations;
 

@@ -12,6 +12,7 @@
 //! and can be written back with a right checksum.
 
 mod files;
+mod locks;
 mod objects;
 mod rows_out;
 mod sequences;
@@ -29,7 +30,9 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use pgclinic_model::Progress;
-use pgclinic_model::document::{SalvageReport, TableAccount, Target as TargetDocument};
+use pgclinic_model::document::{
+    LossPlace, RowCounts, SalvageReport, TableAccount, Target as TargetDocument,
+};
 use pgclinic_servers::{ConnectOptions, ConnectionTarget, Session, SqlError};
 
 use crate::file_names::FileNames;
@@ -89,14 +92,22 @@ pub fn salvage_live(
         return Err(SalvageError::Unsuitable(why.into()));
     };
     let rows = way_of_rows(options)?;
-    let connect = connect_options(&options.text);
+    let connect = connect_options(&options.text, options.lock_wait);
     let files = Files::new(target, &connect);
     files.connect();
     let snapshots = Snapshots::new(target, &connect);
     let failed = |source| SalvageError::server("read from the server", source);
-    let mut reader = snapshots.reader(Duration::ZERO).map_err(failed)?;
-    let document = describe(&mut reader, options).map_err(failed)?;
-    let found = tables::read(&mut reader, &target.database, options).map_err(failed)?;
+    let begun = begin(&snapshots, &target.database, options);
+    let Begun {
+        reader,
+        document,
+        found,
+    } = match begun {
+        Ok(begun) => begun,
+        Err(error) if locks::is_held_up(&error) => return Ok(held_up(target, options, &error)),
+        Err(error) => return Err(failed(error)),
+    };
+    let mut kept = Some(reader);
     let way = if document.major.is_some_and(|major| major >= 14) {
         RangeWay::Scan
     } else {
@@ -109,7 +120,7 @@ pub fn salvage_live(
     } else {
         Folder::prepare(path, options.durability)?
     };
-    let work = work_of(&mut reader, options);
+    let work = work_of(kept.as_mut(), options);
     let finished = FinishedTables::open(&folder, &work)?;
     tables.retain(|(table, _)| !finished.holds(&table.shape));
     let live = Live {
@@ -127,11 +138,12 @@ pub fn salvage_live(
         done: Mutex::default(),
         readers: Mutex::default(),
     };
-    live.all_tables();
+    live.all_tables(&mut kept);
+    live.keep(kept);
     let before = finished.of_name(&target.database).into_iter();
     let before = before.map(of_an_earlier_run).collect();
     account.tables = live.with_losses(before, &mut account)?;
-    live.beside_tables(Some(reader), &mut account)?;
+    live.beside_tables(None, &mut account)?;
     account.interrupted = progress.is_interrupted();
     drop(live);
     let (taken, refused) = snapshots.into_account();
@@ -148,11 +160,49 @@ pub fn salvage_live(
     Ok(account)
 }
 
+/// The first session, and what it said.
+struct Begun<'a> {
+    reader: Reader<'a>,
+    document: TargetDocument,
+    found: Vec<LiveTable>,
+}
+
+fn begin<'a>(
+    snapshots: &'a Snapshots<'a>,
+    database: &str,
+    options: &SalvageOptions,
+) -> Result<Begun<'a>, SqlError> {
+    let mut reader = snapshots.reader(Duration::ZERO)?;
+    let document = describe(&mut reader, options)?;
+    let found = tables::read(&mut reader, database, options)?;
+    Ok(Begun {
+        reader,
+        document,
+        found,
+    })
+}
+
+/// Others hold the catalogs: nothing could be asked.
+fn held_up(target: &ConnectionTarget, options: &SalvageOptions, error: &SqlError) -> SalvageReport {
+    let document = TargetDocument {
+        spec: options.spec.clone(),
+        kind: "server".into(),
+        state: Some("running".into()),
+        ..TargetDocument::default()
+    };
+    let mut account = new_account(document, options);
+    let what = format!("database {}", target.database);
+    let gap = not_salvaged(&what, &locks::why(error));
+    account.not_salvaged.push(gap);
+    account.close();
+    account
+}
+
 /// What must be the same for a second run to go on after a first one.
-fn work_of(reader: &mut Reader<'_>, options: &SalvageOptions) -> String {
+fn work_of(reader: Option<&mut Reader<'_>>, options: &SalvageOptions) -> String {
     let identifier = "SELECT system_identifier FROM pg_catalog.pg_control_system()";
     // A role that may not ask for it has the name of the server in its place.
-    let identifier = reader.query_value(identifier).ok().flatten();
+    let identifier = reader.and_then(|reader| reader.query_value(identifier).ok()?);
     let system = identifier.unwrap_or_else(|| options.spec.clone());
     options.resume_key(&format!("a running server, {system}"))
 }
@@ -182,8 +232,10 @@ fn way_of_rows(options: &SalvageOptions) -> Result<RowsOut, SalvageError> {
     })
 }
 
-fn connect_options(text: &TextStyle) -> ConnectOptions {
+fn connect_options(text: &TextStyle, lock_wait: Duration) -> ConnectOptions {
+    let lock_timeout = locks::milliseconds(lock_wait);
     let settings = [
+        ("lock_timeout", lock_timeout.as_str()),
         ("row_security", "off"),
         ("default_transaction_read_only", "on"),
         ("synchronize_seqscans", "off"),
@@ -197,6 +249,7 @@ fn connect_options(text: &TextStyle) -> ConnectOptions {
     ConnectOptions {
         settings: [text.of_session(), settings.to_vec()].concat(),
         wall_limit: STATEMENT,
+        open_limit: Some(locks::open_limit(lock_wait)),
         ..ConnectOptions::default()
     }
 }
@@ -260,6 +313,15 @@ fn with_files(
     tables.into_iter().zip(files).collect()
 }
 
+/// Of a table that others hold nothing is known: its file is taken away, and no witness is asked.
+fn leave_locked(account: &mut TableAccount, why: &str) {
+    account.rows = RowCounts::default();
+    account.out_of_reach = true;
+    account.is_counted = true;
+    account.places.clear();
+    account.places.push(LossPlace::page(0, why));
+}
+
 /// The number of the table's files, which stays as long as the session that has read it: CLUSTER
 /// may have rewritten it since it was listed.
 fn filenode_of(table: &LiveTable, kept: &mut Option<Reader<'_>>) -> Option<u32> {
@@ -272,22 +334,31 @@ fn filenode_of(table: &LiveTable, kept: &mut Option<Reader<'_>>) -> Option<u32> 
 type PartOfWork<'p, 'a> = &'p dyn Fn(&mut TableFile, &mut Reader<'a>) -> Result<(), Stop>;
 
 impl<'a> Live<'a> {
-    /// Reads all tables, each in a thread.
-    fn all_tables(&self) {
+    /// Reads all tables, each in a thread; the first with the session that is there.
+    fn all_tables(&self, first: &mut Option<Reader<'a>>) {
         for (table, _) in &self.tables {
             self.progress.expect(u64::from(table.blocks) * 8192);
         }
         std::thread::scope(|scope| {
             for _ in 1..self.options.threads.get().min(self.tables.len()) {
-                scope.spawn(|| self.work());
+                scope.spawn(|| self.work_beside());
             }
-            self.work();
+            self.read_tables(first);
         });
     }
 
-    fn work(&self) {
-        let mut session = None;
+    /// Reads tables in a session of its own. Where none can begin the others read them.
+    fn work_beside(&self) {
+        let Ok(reader) = self.snapshots.reader(RESTART) else {
+            return;
+        };
+        let mut session = Some(reader);
         self.read_tables(&mut session);
+        self.keep(session);
+    }
+
+    /// Keeps a session that has read tables.
+    fn keep(&self, session: Option<Reader<'a>>) {
         let mut readers = self.readers.lock().unwrap_or_else(PoisonError::into_inner);
         readers.extend(session);
     }
@@ -455,6 +526,9 @@ impl<'a> Live<'a> {
         }
         self.write_log(name, &work.log)?;
         let mut account = work.account;
+        if let Some(error) = &work.locked {
+            leave_locked(&mut account, &locks::why(error));
+        }
         if let [_, _, ..] = account.snapshots.as_slice() {
             let numbers: Vec<String> = account.snapshots.iter().map(u32::to_string).collect();
             let note = format!(
@@ -493,6 +567,8 @@ impl<'a> Live<'a> {
             })?;
             work.lose(&why);
         }
+        // Nothing is counted of a part: the file is taken away.
+        is_whole &= work.locked.is_none();
         if crashes > 0 {
             let note = format!("the connection was lost {crashes} times while the table was read");
             work.account.notes.push(note);

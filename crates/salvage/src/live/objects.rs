@@ -8,11 +8,11 @@ use pgclinic_format::Oid;
 use pgclinic_format::oid::{PG_LARGEOBJECT, PG_LARGEOBJECT_METADATA};
 use pgclinic_model::document::{LargeObjectsAccount, TableAccount};
 
-use super::Live;
 use super::rows_out::RowsOut;
 use super::snapshots::Reader;
 use super::table_file::TableFile;
 use super::tables::LiveTable;
+use super::{Live, leave_locked, locks};
 use crate::formats::form_named;
 use crate::salvage::large_objects::{Objects, file_of, write};
 use crate::salvage::{SalvageError, SalvageOptions, not_salvaged};
@@ -119,6 +119,10 @@ fn gather<'a>(
         }
     });
     read.map_err(|error| work.file.cannot_read(error))??;
+    if let Some(error) = &work.locked {
+        leave_locked(&mut work.account, &locks::why(error));
+        objects.leave_out_of_reach();
+    }
     objects.lose(relation.oid, work.account.places);
     Ok(work.log)
 }

@@ -13,7 +13,7 @@ use pgclinic_source::{
     check_path,
 };
 
-use super::{RESTART, careful_session};
+use super::{RESTART, careful_session, locks};
 use crate::salvage::running_losses::VacantPage;
 
 /// Bytes of one question: they travel as text of twice the length.
@@ -126,7 +126,7 @@ impl ServerSource {
         if let Some(why) = &line.gone {
             return Err(SourceError::new(path, SourceErrorKind::Io, why.as_str()));
         }
-        let answer = line.session.query(sql);
+        let answer = locks::insist(|| line.session.query(sql));
         if !line.session.is_over() {
             return Ok(answer);
         }

@@ -11,7 +11,7 @@ use std::time::Duration;
 use pgclinic_model::document::SnapshotAccount;
 use pgclinic_servers::{ConnectOptions, ConnectionTarget, Session, SqlError, TextRow};
 
-use super::careful_session;
+use super::{careful_session, locks};
 use crate::schema::literal;
 
 const BEGIN: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
@@ -161,14 +161,18 @@ pub(super) struct Reader<'a> {
 impl Reader<'_> {
     /// See [`Session::query`].
     pub(super) fn query(&mut self, sql: &str) -> Result<Vec<TextRow>, SqlError> {
-        let answer = self.session.query(sql);
-        self.after(answer)
+        locks::insist(|| {
+            let answer = self.session.query(sql);
+            self.after(answer)
+        })
     }
 
     /// See [`Session::query_value`].
     pub(super) fn query_value(&mut self, sql: &str) -> Result<Option<String>, SqlError> {
-        let answer = self.session.query_value(sql);
-        self.after(answer)
+        locks::insist(|| {
+            let answer = self.session.query_value(sql);
+            self.after(answer)
+        })
     }
 
     /// See [`Session::copy_out`]; says how many rows there were.

@@ -8,6 +8,7 @@ use std::fmt::Write;
 use pgclinic_model::document::{LossPlace, PLACES_MAX, RowCounts, TableAccount};
 use pgclinic_servers::SqlError;
 
+use super::locks;
 use super::rows_out::{Answer, RowsOut};
 use super::snapshots::Reader;
 use super::tables::{LiveTable, RangeWay};
@@ -65,6 +66,8 @@ pub(super) struct TableFile {
     rows: RowsOut,
     /// What was refused last, and its SQLSTATE.
     last_refusal: (String, String),
+    /// Others hold a lock that the table's rows need; nothing more is asked then.
+    pub(super) locked: Option<SqlError>,
     /// Why the server gives nothing of the table.
     pub(super) refused_whole: Option<String>,
 }
@@ -86,6 +89,7 @@ impl TableFile {
             way,
             rows,
             last_refusal: Default::default(),
+            locked: None,
             refused_whole: None,
         }
     }
@@ -110,7 +114,7 @@ impl TableFile {
             }
             self.lose_without_pages(table);
         }
-        while let Some((from, to)) = self.open.last().copied() {
+        while let Some((from, to)) = self.open_range() {
             // A range during which the server goes away is there again, in halves.
             let middle = from.midpoint(to);
             self.open.pop();
@@ -138,11 +142,17 @@ impl TableFile {
         Ok(())
     }
 
+    /// The range of blocks that is asked for next.
+    fn open_range(&self) -> Option<(u32, u32)> {
+        let next = self.open.last().filter(|_| self.locked.is_none());
+        next.copied()
+    }
+
     /// The server counts no page of the table and does not give it all the same: its file is gone.
     /// A table without pages has no range of blocks that could be asked for by itself.
     fn lose_without_pages(&mut self, table: &LiveTable) {
         let (words, state) = &self.last_refusal;
-        if table.blocks > 0 || words.is_empty() {
+        if table.blocks > 0 || words.is_empty() || self.locked.is_some() {
             return;
         }
         if state == DROPPED {
@@ -160,7 +170,13 @@ impl TableFile {
         if self.refused_whole.is_some() {
             return Ok(());
         }
-        while let Some(block) = self.bad_blocks.get(self.asked).copied() {
+        let is_given = |own: &Self| own.locked.is_none();
+        while let Some(block) = self
+            .bad_blocks
+            .get(self.asked)
+            .copied()
+            .filter(|_| is_given(self))
+        {
             let mark = self.mark();
             match self.each_row(session, table, block) {
                 Ok(true) => {}
@@ -378,6 +394,23 @@ impl TableFile {
         table: &LiveTable,
         query: &str,
     ) -> Result<bool, Stop> {
+        let mut tries = 1;
+        loop {
+            match self.copy_once(session, table, query)? {
+                Ok(()) => return Ok(true),
+                Err(error) if locks::is_locked_out(&error) && tries < locks::TRIES => tries += 1,
+                Err(error) => return self.refused(session, query, error).map(|()| false),
+            }
+        }
+    }
+
+    /// The same; what the server says where it gives none.
+    fn copy_once(
+        &mut self,
+        session: &mut Reader<'_>,
+        table: &LiveTable,
+        query: &str,
+    ) -> Result<Result<(), SqlError>, Stop> {
         let snapshot = session.snapshot;
         let mark = self.file.bytes();
         let mut failed = None;
@@ -403,11 +436,11 @@ impl TableFile {
                 self.account.rows.live += rows;
                 self.account.rows.found += rows;
                 self.account.rows.written += rows;
-                Ok(true)
+                Ok(Ok(()))
             }
             Err(error) => {
                 self.file.back_to(mark).map_err(Stop::Failed)?;
-                self.refused(session, query, error).map(|()| false)
+                Ok(Err(error))
             }
         }
     }
@@ -435,9 +468,11 @@ impl TableFile {
             error.to_string().replace('\n', " | ")
         );
         if session.is_over() {
-            Err(Stop::Gone(error))
-        } else {
-            Ok(())
+            return Err(Stop::Gone(error));
         }
+        if locks::is_locked_out(&error) {
+            self.locked = Some(error);
+        }
+        Ok(())
     }
 }

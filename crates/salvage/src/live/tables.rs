@@ -8,6 +8,7 @@ use pgclinic_format::datum::{TypeInfo, TypeKind, builtin};
 use pgclinic_format::{Fork, Oid};
 use pgclinic_servers::SqlError;
 
+use super::locks;
 use super::snapshots::Reader;
 use crate::salvage::SalvageOptions;
 use crate::shape::{Column, ColumnEncoding, Missing, Origin, Table};
@@ -40,13 +41,22 @@ pub(super) struct LiveTable {
 /// Words of the question that depend on what is asked.
 const QUESTION: &str = "\
 SELECT n.nspname, c.relname, c.oid, pg_catalog.quote_ident(n.nspname) || '.' || pg_catalog.quote_ident(c.relname), \
-  (pg_catalog.pg_relation_size(c.oid) / pg_catalog.current_setting('block_size')::bigint), c.relkind, \
+  BLOCKS, c.relkind, \
   a.attname, pg_catalog.quote_ident(a.attname), a.atttypid, c.reltuples::bigint, \
   pg_catalog.pg_relation_filenode(c.oid), c.relhasindex OR c.relallvisible > 0, c.relpersistence = 'u' \
 FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace \
 LEFT JOIN pg_catalog.pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped GENERATED \
 WHERE c.relkind IN ('r', 'm') AND c.relpersistence <> 't' AND (c.relkind = 'r' OR c.relispopulated) \
 ORDER BY 1, 2, c.oid, a.attnum";
+
+/// Blocks of a table; it waits for whoever holds the table.
+const BLOCKS: &str =
+    "pg_catalog.pg_relation_size(c.oid) / pg_catalog.current_setting('block_size')::bigint";
+
+/// The same, unknown of those that somebody holds, or waits for in front of us.
+const BLOCKS_OF_FREE: &str = "CASE WHEN c.oid IN (SELECT l.relation FROM pg_catalog.pg_locks l \
+   WHERE l.mode = 'AccessExclusiveLock' AND l.relation IS NOT NULL) THEN NULL \
+   ELSE pg_catalog.pg_relation_size(c.oid) / pg_catalog.current_setting('block_size')::bigint END";
 
 const DOMAINS: &str = "SELECT oid, typbasetype FROM pg_catalog.pg_type WHERE typtype = 'd'";
 
@@ -99,7 +109,14 @@ pub(super) fn read(
     } else {
         "AND a.attgenerated = ''"
     };
-    let rows = reader.query(&QUESTION.replace("GENERATED", generated))?;
+    let question = |blocks| {
+        let question = QUESTION.replace("GENERATED", generated);
+        question.replace("BLOCKS", blocks)
+    };
+    let rows = match reader.query(&question(BLOCKS)) {
+        Err(error) if locks::is_locked_out(&error) => reader.query(&question(BLOCKS_OF_FREE))?,
+        rows => rows?,
+    };
     let domains = domains(reader);
     let mut tables: Vec<LiveTable> = Vec::new();
     for row in rows.iter().filter_map(|row| described(row)) {

@@ -15,7 +15,7 @@ use pgclinic_spill::MemoryPlan;
 
 use super::blocks_of_table;
 use super::folder::Durability;
-use super::options::{Destination, Encoding, Rows, SalvageOptions};
+use super::options::{Destination, Encoding, LOCK_WAIT, Rows, SalvageOptions};
 use crate::formats::{Csv, Form};
 use crate::shape::{MainForks, Table};
 use crate::text_settings::TextStyle;
@@ -118,6 +118,7 @@ fn options(spill_folder: PathBuf) -> SalvageOptions {
         selection: Selection::default(),
         spec: String::new(),
         spill_folder,
+        lock_wait: LOCK_WAIT,
     }
 }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use pgclinic_cluster::Catalog;
 use pgclinic_format::Oid;
 use pgclinic_model::document::{
-    INDEX_ENTRIES, INDEX_KEYS, IndexCount, LossPlace, LostBy, NotChecked, TableAccount,
+    INDEX_ENTRIES, INDEX_KEYS, IndexCount, LostBy, NotChecked, TableAccount,
 };
 
 use super::error::SalvageError;
@@ -174,22 +174,52 @@ impl LossSearch<'_> {
         if let Some((what, why)) = doubt_of(witness, &name, table.rows.live) {
             return Some(not_salvaged(&what, &why));
         }
-        // Recovery may be about to cut the table, and a note of it may come later.
-        match witness {
-            Witness::Absent => {}
-            Witness::Earlier(_) if self.witnesses.cluster.is_running() => {}
-            Witness::Earlier(None) if self.witnesses.keeps_length(table) => {}
-            _ => return None,
-        }
-        let (counted, there) = self.witnesses.pages_short(table)?;
-        // The map has said it already, or the plan of a cluster that is at work.
-        let is_of_the_end = |place: &LossPlace| u64::from(place.block) >= there;
-        let is_told = table.pages.unread > 0 || table.places.iter().any(is_of_the_end);
-        (!is_told).then_some(())?;
-        let why = format!(
-            "pg_class counts {counted} pages and its files have {there}: rows may be missing at the end, and no index with all rows tells"
-        );
-        Some(not_salvaged(&format!("the end of {name}"), &why))
+        // Recovery may be about to cut the table.
+        let is_comparable = match witness {
+            Witness::Absent => true,
+            Witness::Earlier(_) => self.witnesses.keeps_length(table),
+            _ => false,
+        };
+        is_comparable.then(|| self.hint_of(table, &name)).flatten()
+    }
+
+    /// What `pg_class` hints at where nothing else tells of rows: a question only where it knows of
+    /// a visibility map that is gone.
+    fn hint_of(&self, table: &TableAccount, name: &str) -> Option<NotChecked> {
+        let short = self.witnesses.pages_short(table);
+        // The map has said it already.
+        let is_of_the_end = |there: u64| {
+            let mut places = table.places.iter();
+            places.any(|place| u64::from(place.block) >= there)
+        };
+        let short = short.filter(|(_, there)| table.pages.unread == 0 && !is_of_the_end(*there));
+        let has_lost_map = self.witnesses.has_lost_map(table);
+        let marked = "by pg_class there was a visibility map, which would show it, and it is missing";
+        let what = match short {
+            Some(_) => format!("the end of {name}"),
+            None => format!("whether rows of {name} are missing"),
+        };
+        let why = match short {
+            Some((counted, there)) => format!(
+                "pg_class counts {counted} pages and its files have {there}, and no index with all rows tells"
+            ),
+            None if has_lost_map && table.empty_pages > 0 => format!(
+                "{} pages are all zeros, and no index with all rows shows whether they held some",
+                table.empty_pages
+            ),
+            None => return None,
+        };
+        Some(match has_lost_map {
+            true => not_salvaged(
+                &what,
+                &format!("{why}; {marked}: a backup or a standby shows what stood there"),
+            ),
+            // It is an estimate, and legally too large.
+            false => NotChecked {
+                inherent: true,
+                ..not_salvaged(&what, &why)
+            },
+        })
     }
 }
 

@@ -8,6 +8,8 @@
 //! An entry of a row that was deleted and not vacuumed yet looks the same: such keys are on the
 //! list too.
 
+mod in_parts;
+
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
@@ -33,6 +35,7 @@ use crate::formats::{copy_escape, csv_field, csv_header, form_named};
 use crate::shape::{Column, MainForks, Origin, Table};
 use crate::texts::Texts;
 use crate::visible::VersionFate;
+use in_parts::KeyPart;
 
 /// What a key takes in memory beside its own bytes.
 const BESIDE_KEY_BYTES: usize = 112;
@@ -109,7 +112,9 @@ struct Keys {
     /// By their text, each with the line that is written.
     lines: BTreeMap<Vec<u8>, Vec<u8>>,
     bytes: u64,
-    /// Entries for which there was no room.
+    /// How many there was room for.
+    kept: u64,
+    /// Entries for which there was none.
     omitted: u64,
     /// All leaves of the index were there.
     is_whole: bool,
@@ -126,6 +131,7 @@ impl Keys {
             return;
         }
         self.bytes += bytes;
+        self.kept += 1;
         self.lines.insert(key.to_vec(), line.to_vec());
     }
 }
@@ -161,7 +167,7 @@ impl Search<'_> {
         let names = FileNames::of(parts.iter().map(|parts| parts.as_slice()));
         let mut counted = None;
         for index in &indexes {
-            let mut keys = self.entries(index, &damaged);
+            let mut keys = self.entries(index, &damaged, KeyPart::ALL);
             if !keys.lines.is_empty() {
                 self.leave_out_found(&table, index, &damaged, &options, relation, &mut keys);
             }
@@ -191,35 +197,6 @@ impl Search<'_> {
             }
         }
         Ok(counted)
-    }
-
-    /// Keys of lost rows of a table in the first of its unique indexes that has all rows.
-    pub(super) fn lost_keys(&self, account: &TableAccount) -> Vec<Vec<u8>> {
-        let Some(relation) = self.catalog.relations.get(&account.oid) else {
-            return Vec::new();
-        };
-        let mut options = self.options.clone();
-        options.form = form_named("copy").expect("a form of the register");
-        options.rows = super::Rows::Live;
-        let choice = options.column_choice();
-        let Ok(table) = Table::of(self.files, self.catalog, relation, choice) else {
-            return Vec::new();
-        };
-        let damaged = Damaged {
-            blocks: &account.pages.damaged,
-            vacant: &account.pages.vacant,
-            items: &account.pages.lost_items,
-            pieces: Pieces::of(&table.files, self.cluster.build),
-        };
-        let indexes = self.unique_indexes(relation, &table);
-        let Some(index) = indexes.iter().find(|index| index.has_all()) else {
-            return Vec::new();
-        };
-        let mut keys = self.entries(index, &damaged);
-        if !keys.lines.is_empty() {
-            self.leave_out_found(&table, index, &damaged, &options, relation, &mut keys);
-        }
-        keys.lines.into_keys().collect()
     }
 
     /// Recovery would change the index.
@@ -262,14 +239,14 @@ impl Search<'_> {
     }
 
     /// Entries that lead to damaged blocks, less those whose key leads to a live row elsewhere.
-    fn entries(&self, index: &UniqueIndex<'_>, damaged: &Damaged<'_>) -> Keys {
+    fn entries(&self, index: &UniqueIndex<'_>, damaged: &Damaged<'_>, part: KeyPart) -> Keys {
         let mut keys = Keys::default();
         // The rest is for reading the damaged pages again.
         let (memory, threads) = (&self.options.memory, self.options.threads);
         let bytes_max = memory.limit(Limit::LostKeys, threads);
         let takes = |block: BlockNo| self.options.selection.takes_block(block.into());
         let is_whole = self.each_entry(index, &mut |tid, key, line| {
-            if damaged.holds_row(tid) && takes(tid.block) {
+            if damaged.holds_row(tid) && takes(tid.block) && part.holds(key) {
                 keys.add(key, line, bytes_max);
             }
         });

@@ -61,7 +61,7 @@ pub(crate) use opening::new_account;
 use opening::{
     databases, encoding_of, lost_status, only_database, only_table, open_account, plan_of,
 };
-pub use options::{Destination, Encoding, Rows, SalvageOptions};
+pub use options::{Destination, Encoding, LOCK_WAIT, Rows, SalvageOptions};
 pub(crate) use plan::not_salvaged;
 pub(crate) use row_sink::TakeRows;
 pub use sampling::guess_columns;

@@ -2,6 +2,7 @@
 
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use pgclinic_model::Selection;
 use pgclinic_servers::ConnectionTarget;
@@ -48,6 +49,10 @@ pub enum Destination {
     Stream(Stream),
 }
 
+/// How long a statement waits for a lock of others, where nobody says it: longer than most hold one
+/// that a reader needs.
+pub const LOCK_WAIT: Duration = Duration::from_secs(15);
+
 /// What to do.
 #[derive(Clone)]
 pub struct SalvageOptions {
@@ -90,6 +95,9 @@ pub struct SalvageOptions {
     pub spec: String,
     /// Where what does not fit in memory is sorted.
     pub spill_folder: PathBuf,
+    /// Of a running server: how long a statement waits for a lock of others before it is asked
+    /// again.
+    pub lock_wait: Duration,
 }
 
 impl SalvageOptions {

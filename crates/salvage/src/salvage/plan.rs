@@ -2,9 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use pgclinic_cluster::{
-    Catalog, Charset, Cluster, Comparison, ForkFiles, Persistence, RelKind, Relation,
-};
+use pgclinic_cluster::{Catalog, Charset, Cluster, ForkFiles, Persistence, RelKind, Relation};
 use pgclinic_format::Oid;
 use pgclinic_format::index_page::AccessMethod;
 use pgclinic_format::wal::FileNumber;
@@ -175,10 +173,6 @@ impl Plan {
                     table.notes.push(note.into());
                 }
                 let mut account = account_of(&table, cluster);
-                // Else the indexes are asked when the rows are written.
-                if !cluster.may_compare(Comparison::SalvagedRowsWithEntries) {
-                    lost_end(&table.files, relation, cluster, &mut account);
-                }
                 if left_out {
                     account.places.clear();
                     account.damaged_pages = 0;
@@ -352,20 +346,6 @@ pub(crate) fn account_of(table: &Table, cluster: &Cluster) -> TableAccount {
         lost_segments(toast, cluster, true, &mut account);
     }
     account
-}
-
-/// The catalog counts more pages than there are: it is an estimate, but one that was once true.
-fn lost_end(files: &ForkFiles, relation: &Relation, cluster: &Cluster, account: &mut TableAccount) {
-    let there = files.bytes() / u64::from(cluster.build.block_size);
-    let counted = u64::try_from(relation.relpages).unwrap_or(0);
-    // A crash empties an unlogged table, and leaves what pg_class says of it.
-    if counted > there && relation.persistence != Persistence::Unlogged {
-        let why = format!(
-            "pg_class counts {counted} pages, and the files have {there}: the end may be lost"
-        );
-        let block = u32::try_from(there).unwrap_or(u32::MAX);
-        account.places.push(LossPlace::page(block, why));
-    }
 }
 
 /// Files that must be there and are not.

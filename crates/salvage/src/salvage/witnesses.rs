@@ -679,14 +679,24 @@ impl Witnesses<'_> {
         kept.is_some_and(|(replay, number)| replay.keeps_length(number))
     }
 
-    /// `pg_class` counts more pages than there are: so many, if it does.
+    /// Its visibility map is gone, though `pg_class` knows one.
+    pub(super) fn has_lost_map(&self, table: &TableAccount) -> bool {
+        let relation = self.catalog.relations.get(&table.oid);
+        let known = relation.zip(self.files_of(table));
+        known.is_some_and(|(relation, files)| self.cluster.has_lost_map(relation, &files))
+    }
+
+    /// `pg_class` counts more pages than there are: so many, if it does. A crash empties an
+    /// unlogged table, and leaves what it says of it.
     pub(super) fn pages_short(&self, table: &TableAccount) -> Option<(u64, u64)> {
         let files = self
             .files_of(table)
             .filter(|files| !files.segments.is_empty())?;
         let there = files.bytes() / u64::from(self.cluster.build.block_size);
         let counted = self.estimate(table).pages;
-        (counted > there).then_some((counted, there))
+        let relation = self.catalog.relations.get(&table.oid);
+        let is_unlogged = relation.is_some_and(|own| own.persistence == Persistence::Unlogged);
+        (counted > there && !is_unlogged).then_some((counted, there))
     }
 }
 

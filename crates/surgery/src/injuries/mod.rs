@@ -163,6 +163,7 @@ registry! {
     whole_page::ZEROED_4096,
     whole_page::ZEROED_PAGE,
     whole_page::ZEROED_PAGE_UNSEEN,
+    whole_page::EMPTIED_PAGE,
     index_pages::FIRST_PAGE_ZEROED,
     whole_page::FLIPPED_BIT,
     whole_page::TEXT_OVER_HEADER,

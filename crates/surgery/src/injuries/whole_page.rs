@@ -140,6 +140,29 @@ fn zero_page_without_entries(target: &InjuryTarget<'_>, _seed: u64) -> Option<Da
     ))
 }
 
+pub(super) const EMPTIED_PAGE: Injury = Injury {
+    name: "emptied-page",
+    summary: "a page is sound and has no rows, and an index leads to rows on it",
+    wants: Wants::once(HEAP_PAGE),
+    recovery_advice: advice::PAGE_LOST,
+    damage: empty_page,
+};
+
+fn empty_page(target: &InjuryTarget<'_>, _seed: u64) -> Option<Damage> {
+    let block = u64::from(target.block);
+    (target.checkpoint().is_some() && entries_to(target, block..block + 1) > 0).then_some(())?;
+    let special = target.page()?.pd_special();
+    let mut after = target.bytes.clone();
+    after.get_mut(HEADER_BYTES..usize::from(special))?.fill(0);
+    put_u16(&mut after, LOWER_AT, u16::try_from(HEADER_BYTES).ok()?);
+    put_u16(&mut after, UPPER_AT, special);
+    if target.has_checksums() {
+        seal_page(&mut after, target.block);
+    }
+    let words = "all line pointers and rows taken off the page";
+    Some(Damage::bytes(target, &after, words)?.must(&["emptied-page"]))
+}
+
 pub(super) const FLIPPED_BIT: Injury = Injury {
     name: "flipped-bit",
     summary: "a single bit of a page is flipped",

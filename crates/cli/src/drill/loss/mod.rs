@@ -28,7 +28,8 @@ use pgclinic_model::document::{
 use pgclinic_model::{CheckDocument, Level, Selection, Severity};
 use pgclinic_salvage::formats::form_named;
 use pgclinic_salvage::{
-    Destination, Durability, Encoding, Partial, Rows, SalvageOptions, TextStyle, encoded, salvage,
+    Destination, Durability, Encoding, LOCK_WAIT, Partial, Rows, SalvageOptions, TextStyle,
+    encoded, salvage,
 };
 use pgclinic_servers::Server;
 use pgclinic_spill::MemoryPlan;
@@ -471,6 +472,7 @@ fn rescued(pgdata: &Path, folder: &Path) -> Result<SalvageReport, Failure> {
         selection: Selection::default(),
         spec: "drill".into(),
         spill_folder: pgdata.parent().unwrap_or(pgdata).to_owned(),
+        lock_wait: LOCK_WAIT,
     };
     Ok(salvage(&cluster, &options, &master::Unwatched)?)
 }

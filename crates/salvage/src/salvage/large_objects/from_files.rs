@@ -113,16 +113,17 @@ impl ObjectLosses {
         if account.out_of_reach || !is_hurt(account) {
             return;
         }
-        for key in search.search.lost_keys(account) {
-            let text = String::from_utf8_lossy(&key);
+        search.search.each_lost_key(account, &mut |key| {
+            let text = String::from_utf8_lossy(key);
             let object = text.split('\t').next().and_then(|oid| oid.parse().ok());
-            let Some(object) = object else { continue };
-            if relation == PG_LARGEOBJECT {
-                *self.pages.entry(object).or_default() += 1;
-            } else {
-                self.rows.insert(object);
+            match object {
+                Some(object) if relation == PG_LARGEOBJECT => {
+                    *self.pages.entry(object).or_default() += 1;
+                }
+                Some(object) => drop(self.rows.insert(object)),
+                None => {}
             }
-        }
+        });
     }
 }
 

@@ -162,6 +162,11 @@ impl Objects {
         self.places.extend(places);
     }
 
+    /// What is missing of them may be whole: a relation of theirs could not be read.
+    pub(crate) fn leave_out_of_reach(&mut self) {
+        self.losses.out_of_reach = true;
+    }
+
     /// What is lost of them, in an account of which the rest is open.
     pub(crate) fn account(&self, database: String) -> LargeObjectsAccount {
         LargeObjectsAccount {

@@ -1,6 +1,6 @@
 //! What indexes say of a table before a recovery that changes them.
 
-use pgclinic_cluster::wal::{Replay, ReplayEffect};
+use pgclinic_cluster::wal::ReplayEffect;
 use pgclinic_cluster::{BlockSet, ForkFiles, Pieces, Relation};
 use pgclinic_format::{BlockNo, Fork, Page};
 
@@ -93,39 +93,24 @@ impl Witnesses<'_> {
         let first = zeros.next()?;
         let mut zeros = std::iter::once(first).chain(zeros);
         let has_new_pages = || {
-            indexes
-                .iter()
-                .any(|files| self.has_new_pages(files, replay))
+            let mut indexes = indexes.iter();
+            indexes.any(|files| replay.adds_pages(files.number(), self.blocks_at_most(files)))
         };
         // Beside a server pages of zeros may wait for rows anywhere.
         if self.cluster.is_running() || (unheard.is_some() && !has_new_pages()) {
             return zeros.find(|block| unheard.is_some_and(|named| named.holds(*block)));
         }
-        let inside = self.end_before_checkpoint(heard, &is_kept);
+        let length = (heard.table.relpages, heard.extent.end);
+        let inside =
+            replay.end_before_checkpoint(file, length, |block| heard.extent.is_suspect(block));
         zeros.find(|block| u64::from(*block) < inside)
     }
 
-    /// Pages came to the index since the checkpoint, and with them entries of older pages.
-    fn has_new_pages(&self, index: &ForkFiles, replay: &Replay) -> bool {
+    /// Of a file that pretends to be longer than a segment the rest is no part of it.
+    fn blocks_at_most(&self, index: &ForkFiles) -> u64 {
         let build = self.cluster.build;
         let blocks = index.bytes() / u64::from(build.block_size);
-        // Of a file that pretends to be longer than a segment the rest is no part of it.
         let most = (index.segments.len() as u64).saturating_mul(build.segment_blocks());
-        let end = BlockNo::try_from(blocks.min(most)).unwrap_or(BlockNo::MAX);
-        let file = index.number();
-        let is_new = |block: BlockNo| {
-            let effect = replay.fate(file, Fork::Main, block);
-            effect == ReplayEffect::Rewritten && !replay.had_content(file, Fork::Main, block)
-        };
-        !replay.keeps_length(file) || (0..end).any(is_new)
-    }
-
-    /// Before this block the table had pages before the last checkpoint.
-    fn end_before_checkpoint(&self, heard: &Hearing<'_>, is_kept: &dyn Fn(BlockNo) -> bool) -> u64 {
-        let counted = u64::try_from(heard.table.relpages).unwrap_or(0);
-        let end = BlockNo::try_from(heard.extent.end).unwrap_or(BlockNo::MAX);
-        let mut later = (0..end).rev();
-        let last = later.find(|block| !heard.extent.is_suspect(*block) && is_kept(*block));
-        counted.max(last.map_or(0, u64::from))
+        blocks.min(most)
     }
 }

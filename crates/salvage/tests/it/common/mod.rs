@@ -9,7 +9,8 @@ use pgclinic_model::Selection;
 use pgclinic_model::document::SalvageReport;
 use pgclinic_salvage::formats::form_named;
 use pgclinic_salvage::{
-    Destination, Durability, Encoding, Partial, Rows, SalvageOptions, TextStyle, encoded, salvage,
+    Destination, Durability, Encoding, LOCK_WAIT, Partial, Rows, SalvageOptions, TextStyle,
+    encoded, salvage,
 };
 use pgclinic_servers::{ConnectOptions, Server, Session};
 use pgclinic_spill::MemoryPlan;
@@ -40,6 +41,7 @@ pub(crate) fn options(destination: &Path, form: &str) -> SalvageOptions {
         selection: Selection::default(),
         spec: "a test".into(),
         spill_folder: std::env::temp_dir(),
+        lock_wait: LOCK_WAIT,
     }
 }
 
