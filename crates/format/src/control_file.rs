@@ -152,6 +152,8 @@ pub struct ControlFile {
     pub max_worker_processes: u32,
     /// `max_prepared_transactions`, likewise.
     pub max_prepared_transactions: u32,
+    /// `wal_level`, as the server last ran: 0 is `minimal`.
+    pub wal_level: u32,
     /// `track_commit_timestamp`, as the server last ran.
     pub track_commit_timestamp: bool,
     /// The timeline of that place.
@@ -341,6 +343,7 @@ impl Fields<'_> {
             max_connections: self.u32(180),
             max_worker_processes: self.u32(184),
             max_prepared_transactions: self.u32(192),
+            wal_level: self.u32(172),
             track_commit_timestamp: self.bytes.get(200).is_some_and(|byte| *byte != 0),
             min_recovery_timeline: self.u32(144),
             backup_start: Lsn(self.u64(152)),

@@ -8,8 +8,8 @@ use std::path::Path;
 use pgclinic_format::{LpFlags, Page};
 use pgclinic_model::document::{HealOutcome, HealProof};
 use pgclinic_model::plan::Safety;
-use pgclinic_servers::{Server, StopMode};
-use pgclinic_testkit::{execute, value};
+use pgclinic_servers::{Checksums, Server, StartOptions, StopMode};
+use pgclinic_testkit::{copy_of, execute, seed, server, value};
 
 use crate::common::{self, text};
 use crate::heal_evidence::{PAGE, ROWS, Ward, document, without_wal};
@@ -176,6 +176,64 @@ fn an_end_that_nothing_proves_stays_where_it_is() {
     assert!(own, "{:?}", planned.not_healed);
     give_wal_back(&ward, &aside);
     assert!(common::files(&ward.copy.pgdata) == hurt);
+}
+
+/// A table of three blocks of which WAL names the first alone: the record that makes its file says
+/// nothing of how long it became.
+#[test]
+fn a_file_that_was_filled_without_records_has_no_end_in_wal() {
+    const NAMED: &str = "CHECKPOINT; DELETE FROM filled WHERE ctid = '(0,3)'";
+    let minimal = StartOptions::default()
+        .with("wal_level", "minimal")
+        .with("max_wal_senders", "0")
+        .with("wal_skip_threshold", "0")
+        .with("autovacuum", "off");
+    let ways: [(StartOptions, &str, &[&str]); 2] = [
+        (
+            minimal,
+            "postgres",
+            &["BEGIN; CREATE TABLE filled AS SELECT i, repeat('x', 100) FROM generate_series(1, 150) i; COMMIT"],
+        ),
+        (
+            StartOptions::default().with("autovacuum", "off"),
+            "copied",
+            &[
+                "CREATE DATABASE model",
+                "CREATE DATABASE copied TEMPLATE model STRATEGY file_copy",
+            ],
+        ),
+    ];
+    for (options, database, made) in ways {
+        let copy = copy_of(&seed(&server(15), Checksums::On));
+        let mut running = copy.start_with(&options).expect("a server");
+        for (number, sql) in made.iter().enumerate() {
+            execute(&running, sql);
+            if number + 1 < made.len() {
+                let rows = "CREATE TABLE filled AS SELECT i, repeat('x', 100) FROM generate_series(1, 150) i; SELECT count(*) FROM filled; CHECKPOINT";
+                let mut model = running.connect("model").expect("a session");
+                rows.split(';')
+                    .for_each(|sql| model.execute(sql).expect("a statement"));
+            }
+        }
+        let mut own = running.connect(database).expect("a session");
+        NAMED
+            .split(';')
+            .for_each(|sql| own.execute(sql).expect("a statement"));
+        let path = own.query_value("SELECT pg_relation_filepath('filled')");
+        let path = path.expect("a path").expect("a path");
+        drop(own);
+        running.stop(StopMode::Fast).expect("a stop");
+        fs::remove_file(copy.pgdata.join(path)).expect("a file");
+        let ran = common::pgclinic(&["heal", text(&copy.pgdata), "--format", "json"]).exits(3);
+        let planned = document(&ran);
+        assert!(planned.cures.is_empty(), "{database}: {:?}", planned.cures);
+        let mut open = planned.not_healed.iter();
+        assert!(
+            open.any(|own| own.why.iter().any(|why| why.contains("has no records"))),
+            "{database}: {:?}",
+            planned.not_healed
+        );
+    }
 }
 
 fn proof(ward: &Ward, words: &[&str], exit: u8) -> HealProof {

@@ -301,6 +301,7 @@ fn stand_in(shape: &Shape, build: Build, found: &Found) -> ControlFile {
         max_connections: 100,
         max_worker_processes: 8,
         max_prepared_transactions: 0,
+        wal_level: 0,
         track_commit_timestamp: false,
         min_recovery_timeline: 0,
         backup_start: Lsn(0),

@@ -84,6 +84,7 @@ impl ControlFile {
         out.u64(136, self.min_recovery_point.0);
         out.u32(144, self.min_recovery_timeline);
         out.u64(152, self.backup_start.0);
+        out.u32(172, self.wal_level);
         out.u32(180, self.max_connections);
         out.u32(184, self.max_worker_processes);
         out.u32(192, self.max_prepared_transactions);

@@ -34,6 +34,7 @@ impl Ground<'_> {
             max_connections: 100,
             max_worker_processes: 8,
             max_prepared_transactions: 0,
+            wal_level: 0,
             track_commit_timestamp: self.keeps_time_stamps(),
             min_recovery_timeline: 0,
             backup_start: Lsn(0),

@@ -151,6 +151,9 @@ fn proven_end(table: &TruncatedTable, end: Option<&ForkEnd>) -> Result<u32, Stri
             return Err("where the table ended is not proven: WAL neither makes nor truncates its file, and no copy with all WAL since has it".into());
         }
     };
+    if end.may_be_longer {
+        return Err("where the table ended is not proven: its file was copied with its database, or made while wal_level may have been minimal, and what is written so has no records".into());
+    }
     if let Some(named) = table.last_named.filter(|named| *named >= blocks) {
         return Err(format!(
             "by WAL and copies the table ends before block {blocks}, and other files name its block {named}"

@@ -50,8 +50,11 @@ use page_copies::PageCopy;
 use pass::{Course, Start, pass};
 use status_pages::TrackedStatus;
 use status_verdict::status_verdicts;
-use tracked::{Chain, TrackedBlock, TrackedBlocks};
+use tracked::{Chain, TrackedBlock, TrackedBlocks, TrackedShape};
 use wal_copies::WalCopies;
+
+/// `WAL_LEVEL_MINIMAL`.
+const MINIMAL: u32 = 0;
 
 /// A block of a relation, as WAL names it.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -275,7 +278,12 @@ fn recover<'a>(
     );
     let has_checksums = control.checksums();
     let pages = PageStore::new(cluster.page_bytes(), space, has_checksums);
-    let shape = (course.major, cluster.page_bytes(), has_checksums);
+    let shape = TrackedShape {
+        major: course.major,
+        page_bytes: cluster.page_bytes(),
+        has_checksums,
+        logs_contents: control.wal_level != MINIMAL,
+    };
     let mut tracked = TrackedBlocks::new(blocks, pages, copies, shape);
     let mut status = TrackedStatus::new(wanted.status, cluster.page_bytes(), course.major);
     let passed = pass(course, start, (&mut tracked, &mut status), copies, progress);

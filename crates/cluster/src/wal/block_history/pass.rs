@@ -18,6 +18,8 @@ const TRANSACTION: u8 = 1;
 const STORAGE: u8 = 2;
 const DATABASE: u8 = 4;
 const TABLESPACE: u8 = 5;
+/// `XLOG_PARAMETER_CHANGE`: `wal_level` or another of the settings that the control file has.
+const PARAMETER_CHANGE: u8 = 0x60;
 /// `XLOG_XACT_HAS_INFO`: the record names more than the time.
 const HAS_INFO: u8 = 0x80;
 /// Bytes of WAL after which the progress is told.
@@ -260,7 +262,7 @@ impl<'a> Pass<'a, '_> {
         self.records += 1;
         let header = record.header;
         let may_be_event = match header.manager {
-            XLOG => header.operation() <= 0x10,
+            XLOG => header.operation() <= 0x10 || header.operation() == PARAMETER_CHANGE,
             TRANSACTION => header.info & HAS_INFO != 0,
             STORAGE | DATABASE | TABLESPACE => true,
             _ => false,
@@ -279,7 +281,9 @@ impl<'a> Pass<'a, '_> {
         if is_of_status {
             self.status.take(&record);
         }
-        if may_be_event {
+        if header.manager == XLOG && header.operation() == PARAMETER_CHANGE {
+            self.tracked.doubt_ends();
+        } else if may_be_event {
             self.event(&record);
         }
     }
@@ -329,7 +333,13 @@ impl<'a> Pass<'a, '_> {
                 });
                 tracked.end_at(blocks, |own| own == file);
             }
-            Event::DatabaseCreated { database, .. } | Event::DatabaseDropped { database } => {
+            Event::DatabaseCreated { database, .. } => {
+                tracked.lose(touch, &database_remade, |block| {
+                    block.file.database == database
+                });
+                tracked.copy_database(database);
+            }
+            Event::DatabaseDropped { database } => {
                 tracked.lose(touch, &database_remade, |block| {
                     block.file.database == database
                 });

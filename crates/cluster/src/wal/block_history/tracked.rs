@@ -5,7 +5,7 @@ use std::io;
 
 use pgclinic_format::wal::redo::{OldRow, RedoFault, RedoKind, apply, deed};
 use pgclinic_format::wal::{BlockReference, FileNumber, Record};
-use pgclinic_format::{BlockNo, Fork, Lsn, Page};
+use pgclinic_format::{BlockNo, Fork, Lsn, Oid, Page};
 
 use super::BlockAddress;
 use super::outcome::NotProven;
@@ -88,6 +88,9 @@ pub struct ForkEnd {
     pub blocks: BlockNo,
     /// It was truncated or made in this WAL, so that nothing counts that a copy has past `blocks`.
     pub is_from_wal: bool,
+    /// More blocks may have come without records: the file was copied with its database, or was
+    /// filled by the transaction that made it, while `wal_level` was `minimal`.
+    pub may_be_longer: bool,
     /// The most blocks that a copy has whose pages count here; nothing where none has the file.
     pub in_copies: Option<BlockNo>,
 }
@@ -105,6 +108,17 @@ pub(super) struct TrackedBlocks<'a> {
     page_bytes: usize,
     /// A record of visibility carries the LSN of the heap page on.
     logs_hints: bool,
+    /// `wal_level` is one at which all that is written to a new file has records.
+    logs_contents: bool,
+}
+
+/// What a cluster tells of its pages and its WAL.
+#[derive(Clone, Copy)]
+pub(super) struct TrackedShape {
+    pub(super) major: u16,
+    pub(super) page_bytes: usize,
+    pub(super) has_checksums: bool,
+    pub(super) logs_contents: bool,
 }
 
 impl<'a> TrackedBlocks<'a> {
@@ -112,7 +126,7 @@ impl<'a> TrackedBlocks<'a> {
         blocks: Vec<TrackedBlock>,
         pages: PageStore,
         copies: &'a [PageCopy<'a>],
-        (major, page_bytes, has_checksums): (u16, usize, bool),
+        shape: TrackedShape,
     ) -> Self {
         let index: HashMap<_, _> = blocks
             .iter()
@@ -139,9 +153,10 @@ impl<'a> TrackedBlocks<'a> {
             filter,
             pages,
             copies,
-            major,
-            page_bytes,
-            logs_hints: has_checksums,
+            major: shape.major,
+            page_bytes: shape.page_bytes,
+            logs_hints: shape.has_checksums,
+            logs_contents: shape.logs_contents,
         }
     }
 
@@ -205,8 +220,25 @@ impl<'a> TrackedBlocks<'a> {
             *end = ForkEnd {
                 blocks,
                 is_from_wal: true,
+                may_be_longer: !self.logs_contents,
                 in_copies: None,
             };
+        }
+    }
+
+    /// Files of a database are copied, whose length no record tells.
+    pub(super) fn copy_database(&mut self, database: Oid) {
+        self.end_at(0, |own| own.database == database);
+        let ends = self.ends.iter_mut();
+        for (_, end) in ends.filter(|(file, _)| file.database == database) {
+            end.may_be_longer = true;
+        }
+    }
+
+    /// Up to here `wal_level` may have been another one.
+    pub(super) fn doubt_ends(&mut self) {
+        for end in self.ends.values_mut() {
+            end.may_be_longer |= end.is_from_wal;
         }
     }
 
