@@ -1,7 +1,7 @@
 //! What a patch makes: whole files, directories, permission bits, links.
 //!
-//! Each is made under another name and renamed, so that it is there whole, with its owner, or not at
-//! all.
+//! Each is made under another name and renamed, so that it is there whole, with its owner, or not
+//! at all.
 
 use std::io;
 use std::path::{Path, PathBuf};
