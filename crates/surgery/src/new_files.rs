@@ -1,7 +1,7 @@
 //! What a patch makes: whole files, directories, permission bits, links.
 //!
-//! Each is made under another name and renamed, so that it is there whole, with its owner, or not at
-//! all.
+//! Each is made under another name and renamed, so that it is there whole, with its owner, or not
+//! at all.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -294,9 +294,10 @@ pub(crate) fn clear_unfinished(storage: &mut dyn Storage, target: &FileChange<'_
         if !found.map_err(Error::io("look for", &path))? {
             continue;
         }
-        let removed = match is_directory {
-            true => storage.remove_directory(&path),
-            false => storage.remove(&path),
+        let removed = if is_directory {
+            storage.remove_directory(&path)
+        } else {
+            storage.remove(&path)
         };
         removed.map_err(Error::io("remove", &path))?;
     }

@@ -27,7 +27,8 @@ pub(super) struct Rewritten<'a> {
 }
 
 impl Rewritten<'_> {
-    /// The file of each catalog; why not, where evidence leaves a choice, or a file belongs to none.
+    /// The file of each catalog; why not, where evidence leaves a choice, or a file belongs to
+    /// none.
     pub(super) fn map(&self) -> Result<std::result::Result<BTreeMap<Oid, Oid>, String>> {
         if !self.cluster.may_compare(Comparison::ForksOfRelation) {
             let why = "tables and indexes are of different moments until a recovery ran";

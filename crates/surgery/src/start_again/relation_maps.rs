@@ -171,7 +171,7 @@ fn born(
     let mut all = catalogs.mapped.iter();
     if let Some(first) = all.find(|own| own.lacks_its_file(&files)) {
         return Ok(Err(format!(
-            "{}/{} is not there, or is empty: that catalog was written anew, and nothing says under which number",
+            "{}/{} is not there, or is empty: that catalog was rewritten, and nothing says under which number",
             home.folder, first.oid
         )));
     }
@@ -189,7 +189,7 @@ fn born(
     };
     if let Some((number, _)) = nobodys.iter().find(may_be_one) {
         return Ok(Err(format!(
-            "{}/{number} belongs to nothing that is known, and may be a catalog that was written anew",
+            "{}/{number} belongs to nothing that is known, and may be a catalog that was rewritten",
             home.folder
         )));
     }
@@ -232,7 +232,7 @@ fn rewritten(
         .collect();
     let bytes = map_of(cluster.layout.relation_map_bytes, &pairs);
     let evidence = format!(
-        "written anew were {}: no other file has rows of these columns, and no other index leads to all of the rows and to no others; the full check finds no damage in the {} files of this map",
+        "rewritten were {}: no other file has rows of these columns, and no other index leads to all of the rows and to no others; the full check finds no damage in the {} files of this map",
         moved.join(", "),
         pairs.len()
     );
@@ -310,7 +310,7 @@ fn draft(cluster: &Cluster, path: &str, map: Map) -> Draft {
         ..draft
     };
     draft.warn(format!(
-        "files that belong to no relation are there, such as {}: right unless one of them is a catalog that was being written anew",
+        "files that belong to no relation are there, such as {}: right unless one of them is a catalog that was being rewritten",
         map.nobodys.join(", ")
     ))
 }

@@ -60,7 +60,7 @@ fn of_page(log: &mut StatusPages<'_>, page: BlockNo, counters: &PageCounters, fo
     let told = write_told(&mut after, first, counters.votes.range(first..=last));
     if told.transactions_asked > 0 {
         let why = format!(
-            "{} rows ask for the status of {} transactions of page {page}, and no row tells it, or rows contradict each other: what the page says of them stays, right or wrong",
+            "{} rows ask for the status of {} transactions of page {page}, and no row says it, or rows contradict each other: what the page says of them stays, right or wrong",
             told.rows_asked, told.transactions_asked
         );
         found.leave_open(&place.path, Stops::Other, why);

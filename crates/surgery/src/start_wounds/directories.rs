@@ -90,7 +90,7 @@ pub(super) const DIRECTORIES: &[Wound] = &[
         cures: &[("write-version-file", Exact)],
     },
     Wound {
-        name: "PG_VERSION that is no number",
+        name: "PG_VERSION that is not a number",
         before: Before::Shutdown,
         hurt: |pgdata| write(pgdata, "PG_VERSION", b"x\n"),
         says: "is not a valid data directory",

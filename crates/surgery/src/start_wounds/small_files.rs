@@ -59,7 +59,7 @@ pub(super) const SMALL_FILES: &[Wound] = &[
         cures: &[("set-aside", Lossy)],
     },
     Wound {
-        name: "replication slot truncated behind its head",
+        name: "replication slot truncated after its head",
         before: Before::Shutdown,
         hurt: |pgdata| truncate(pgdata, SLOT, 60),
         says: "pg_replslot/one/state",

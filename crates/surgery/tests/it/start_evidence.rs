@@ -194,7 +194,7 @@ fn hint_bits_that_contradict_each_other_tell_nothing() {
     let mut hurt = fs::read(&log).expect("the log");
     hurt[512..1024].fill(0);
     fs::write(&log, &hurt).expect("written");
-    // Two rows of plain get the transaction 3000 as xmin: committed says one, rolled back the other.
+    // Two rows of plain get the transaction 3000 as xmin: one says committed, one rolled back.
     let table = opened(&copy.pgdata.join(&path));
     let mut page = [0; PAGE];
     table.read_exact_at(&mut page, 0).expect("a page");

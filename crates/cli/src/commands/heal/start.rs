@@ -224,7 +224,9 @@ fn carry_out(
 /// A copy with links to the tablespaces of the original would write to those.
 fn refuse_shared_files(shown: &HealDocument, chosen: &[usize]) -> Result<(), Failure> {
     let chosen = chosen.iter().filter_map(|at| shown.cures.get(*at));
-    let own = chosen.into_iter().find(|cure| cure.name == LINK_TABLESPACES);
+    let own = chosen
+        .into_iter()
+        .find(|cure| cure.name == LINK_TABLESPACES);
     match own {
         None => Ok(()),
         Some(cure) => Err(Failure::new(format!(
