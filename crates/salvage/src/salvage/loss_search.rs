@@ -194,7 +194,8 @@ impl LossSearch<'_> {
         };
         let short = short.filter(|(_, there)| table.pages.unread == 0 && !is_of_the_end(*there));
         let has_lost_map = self.witnesses.has_lost_map(table);
-        let marked = "by pg_class there was a visibility map, which would show it, and it is missing";
+        let marked =
+            "by pg_class there was a visibility map, which would show it, and it is missing";
         let what = match short {
             Some(_) => format!("the end of {name}"),
             None => format!("whether rows of {name} are missing"),
@@ -209,16 +210,15 @@ impl LossSearch<'_> {
             ),
             None => return None,
         };
-        Some(match has_lost_map {
-            true => not_salvaged(
-                &what,
-                &format!("{why}; {marked}: a backup or a standby shows what stood there"),
-            ),
+        Some(if has_lost_map {
+            let why = format!("{why}; {marked}: a backup or a standby shows what stood there");
+            not_salvaged(&what, &why)
+        } else {
             // It is an estimate, and legally too large.
-            false => NotChecked {
+            NotChecked {
                 inherent: true,
                 ..not_salvaged(&what, &why)
-            },
+            }
         })
     }
 }
