@@ -64,13 +64,6 @@ pub(super) fn accuse(cluster: &Cluster, books: &mut RunLedger) {
     } else if let Some(known) = break_at_end(&mut books.findings, replay) {
         fetch(known, recovery, replay, None);
     }
-    if beyond.is_none() && replay.may_go_on() {
-        books.not_checked(NotChecked {
-            what: "changes since the last checkpoint".into(),
-            why: replay.words_of_the_last_record(),
-            inherent: true,
-        });
-    }
     if recovery.start.kind == StartKind::Crash && (broken || beyond.is_some()) {
         books.not_checked(NotChecked {
             what: "changes since the last checkpoint".into(),

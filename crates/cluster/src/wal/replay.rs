@@ -11,7 +11,6 @@ use pgclinic_format::{BlockNo, ControlFile, Fork, Lsn, MultiXactId, Oid, Relatio
 use pgclinic_source::Source;
 
 use crate::error::ReadGap;
-use crate::wal::files::WalFile;
 use crate::wal::recovery::{LabelState, Recovery, StartKind};
 use crate::wal::touched::{FirstRecord, ReplayEffect, Touched};
 
@@ -77,7 +76,7 @@ impl Replay {
         let mut replay = Replay::read_once(source, recovery, control);
         if replay.stop == Stop::End
             && recovery.start.kind == StartKind::Crash
-            && replay.is_cut_off(recovery)
+            && replay.is_cut_off()
         {
             replay.stop = Stop::Elsewhere;
         }
@@ -310,34 +309,11 @@ impl Replay {
         }
     }
 
-    /// WAL is missing past the end: a server makes a segment in its full length, and the next one
-    /// before all later ones (`XLogFileInit` and `InstallXLogFileSegment` in `xlog.c`). A server
-    /// that runs may be about to.
-    fn is_cut_off(&self, recovery: &Recovery) -> bool {
-        let next = recovery.shape.segment_number(self.end.at);
-        let mut later = recovery.files.segments.range(next.saturating_add(1)..);
-        let mut is_left_out = || {
-            let is_own = |file: &WalFile| file.timeline == self.timeline;
-            later.any(|(_, files)| files.iter().any(is_own))
-        };
-        let mut is_missed = || recovery.files.file(next, self.timeline).is_some() || is_left_out();
-        (self.end.why == EndReason::NoPage && is_missed()) || self.ends_in_garbage()
-    }
-
-    /// The last record goes on in a segment that is not there. A server writes a segment to its end
-    /// before it makes the next one (`XLogWrite`), and may go down between the two: then that is
-    /// the end of WAL. A lost segment looks the same where no page has seen its records.
-    pub fn may_go_on(&self) -> bool {
-        let is_begun = self.end.why == EndReason::NoPage && self.end.at > self.end.record;
-        is_begun && self.stop == Stop::End
-    }
-
-    /// What [`Replay::may_go_on`] means to a person.
-    pub fn words_of_the_last_record(&self) -> String {
-        let end = self.end.record;
-        format!(
-            "the record that begins at {end} goes on in a segment of WAL that is not there: a server that went down before it made the segment leaves it so, and it promised nothing of that record; no page has seen a later one"
-        )
+    /// WAL is missing behind the end: a server makes the file that a record goes on in before it
+    /// writes the rest of it. One that is at work may be about to.
+    fn is_cut_off(&self) -> bool {
+        let goes_on = self.end.why == EndReason::NoPage && self.end.at > self.end.record;
+        goes_on || self.ends_in_garbage()
     }
 
     /// What stands where the next page should is neither one that was never written nor one of an

@@ -23,7 +23,7 @@ pub(super) fn of_cluster(cluster: &Cluster, replay: Option<&ReplayAccount>) -> V
         control_gap(cluster)
     };
     let wal = if cluster.needs_recovery() {
-        wal_gap(cluster, replay)
+        wal_gap(replay)
     } else {
         None
     };
@@ -125,7 +125,7 @@ fn settled_words(fault: &str, control: &ControlFile) -> String {
 }
 
 /// WAL that is not there.
-fn wal_gap(cluster: &Cluster, replay: Option<&ReplayAccount>) -> Option<NotChecked> {
+fn wal_gap(replay: Option<&ReplayAccount>) -> Option<NotChecked> {
     match replay {
         None => Some(not_salvaged(
             CHANGES,
@@ -139,13 +139,7 @@ fn wal_gap(cluster: &Cluster, replay: Option<&ReplayAccount>) -> Option<NotCheck
             );
             Some(not_salvaged(CHANGES, &why))
         }
-        Some(_) => {
-            let known = cluster.replay().filter(|replay| replay.may_go_on())?;
-            Some(NotChecked {
-                inherent: true,
-                ..not_salvaged(CHANGES, &known.words_of_the_last_record())
-            })
-        }
+        Some(_) => None,
     }
 }
 
