@@ -192,7 +192,9 @@ fn a_file_that_was_filled_without_records_has_no_end_in_wal() {
         (
             minimal,
             "postgres",
-            &["BEGIN; CREATE TABLE filled AS SELECT i, repeat('x', 100) FROM generate_series(1, 150) i; COMMIT"],
+            &[
+                "BEGIN; CREATE TABLE filled AS SELECT i, repeat('x', 100) FROM generate_series(1, 150) i; COMMIT",
+            ],
         ),
         (
             StartOptions::default().with("autovacuum", "off"),
