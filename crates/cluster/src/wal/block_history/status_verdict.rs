@@ -88,7 +88,7 @@ impl Judge<'_, '_> {
                 let file = self.passed.pages.words_at(lsn).unwrap_or_default();
                 (tracked.bytes.clone(), PageOrigin::NewPage { lsn, file })
             }
-            None => match self.from_copies(tracked, refused) {
+            None => match self.page_of_copies(tracked, refused) {
                 Err(_) if self.is_before_all(tracked.address) => {
                     let zeros = vec![0; tracked.bytes.len()];
                     (zeros, PageOrigin::NeverAsked)
@@ -114,14 +114,14 @@ impl Judge<'_, '_> {
     }
 
     /// The page of the latest copy that has one.
-    fn from_copies(
+    fn page_of_copies(
         &self,
         tracked: &TrackedStatusPage,
         refused: &mut Vec<String>,
     ) -> Result<(Vec<u8>, PageOrigin), NotProven> {
         let mut found: Vec<RolledForward> = Vec::new();
         for (number, copy) in self.copies.iter().enumerate() {
-            match self.from_copy(number, copy, tracked) {
+            match self.page_of_copy(number, copy, tracked) {
                 Ok(own) => found.push(own),
                 Err(why) => refused.push(format!("{}: {why}", copy.name)),
             }
@@ -154,7 +154,7 @@ impl Judge<'_, '_> {
         Ok((page, origin))
     }
 
-    fn from_copy(
+    fn page_of_copy(
         &self,
         number: usize,
         copy: &PageCopy<'_>,

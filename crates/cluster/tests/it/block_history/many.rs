@@ -77,6 +77,10 @@ fn heap_blocks(cluster: &Cluster) -> Vec<BlockAddress> {
     blocks
 }
 
+#[expect(
+    clippy::print_stdout,
+    reason = "`cargo xtask healed-pages` shows what came of it"
+)]
 fn told(
     ground: &Ground,
     cluster: &Cluster,
