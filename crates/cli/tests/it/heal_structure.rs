@@ -183,6 +183,11 @@ fn an_end_that_nothing_proves_stays_where_it_is() {
 #[test]
 fn a_file_that_was_filled_without_records_has_no_end_in_wal() {
     const NAMED: &str = "CHECKPOINT; DELETE FROM filled WHERE ctid = '(0,3)'";
+    const MODEL: [&str; 3] = [
+        "CREATE TABLE filled AS SELECT i, repeat('x', 100) FROM generate_series(1, 150) i",
+        "SELECT count(*) FROM filled",
+        "CHECKPOINT",
+    ];
     let minimal = StartOptions::default()
         .with("wal_level", "minimal")
         .with("max_wal_senders", "0")
@@ -209,12 +214,13 @@ fn a_file_that_was_filled_without_records_has_no_end_in_wal() {
         let copy = copy_of(&seed(&server(15), Checksums::On));
         let mut running = copy.start_with(&options).expect("a server");
         for (number, sql) in made.iter().enumerate() {
-            execute(&running, sql);
+            let mut own = running.connect("postgres").expect("a session");
+            own.execute(sql).expect("a statement");
             if number + 1 < made.len() {
-                let rows = "CREATE TABLE filled AS SELECT i, repeat('x', 100) FROM generate_series(1, 150) i; SELECT count(*) FROM filled; CHECKPOINT";
                 let mut model = running.connect("model").expect("a session");
-                rows.split(';')
-                    .for_each(|sql| model.execute(sql).expect("a statement"));
+                for sql in MODEL {
+                    model.execute(sql).expect("a statement");
+                }
             }
         }
         let mut own = running.connect(database).expect("a session");

@@ -23,8 +23,13 @@ use crate::exit::Failure;
 
 /// More pages of status logs would not fit the memory that a heal may take.
 const PAGES_MAX: usize = 2048;
-/// By these a file of a status log ends too early or is missing: the server may not start.
-const FILE_RULES: [&str; 2] = ["slru-file-missing", "slru-file-truncated"];
+/// By these a file of a status log ends too early, is missing or was overwritten: the server may not
+/// start, and no row says what it should.
+const FILE_RULES: [&str; 3] = [
+    "slru-file-missing",
+    "slru-file-truncated",
+    "slru-file-zeroed",
+];
 
 /// Pages that were lost, by the file in which they are.
 pub(super) type LostPages = BTreeMap<String, BTreeSet<StatusAddress>>;
