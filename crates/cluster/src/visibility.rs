@@ -243,8 +243,8 @@ impl<'a> Visibility<'a> {
         if self.hints == Hints::MayBeLater && multixacts.is_future(multi) {
             return Some(false);
         }
-        // A multixact of lockers alone is marked as such in the row, so that of one without a member
-        // that changed the row, the members are lost.
+        // A multixact of lockers alone is marked as such in the row: of one without a member that
+        // changed the row, the members are lost.
         let updater = multixacts.updater(multi)?;
         updater.and_then(|xid| self.committed(xid))
     }

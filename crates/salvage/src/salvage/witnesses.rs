@@ -295,9 +295,9 @@ impl Witnesses<'_> {
         statement
     }
 
-    /// `pg_class` counts more pages of the index than its files have, and no VACUUM truncates one. A
-    /// crash resets an unlogged one without a word to `pg_class`, and from 18 on what that says may
-    /// have been restored.
+    /// `pg_class` counts more pages of the index than its files have, and no VACUUM truncates one.
+    /// A crash resets an unlogged one without a word to `pg_class`, and from 18 on what that says
+    /// may have been restored.
     fn is_cut(&self, index: &Relation, files: &ForkFiles) -> bool {
         let blocks = files.bytes() / u64::from(self.cluster.build.block_size);
         let is_short = i64::try_from(blocks).is_ok_and(|blocks| blocks < index.relpages.into());

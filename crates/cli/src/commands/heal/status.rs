@@ -23,8 +23,8 @@ use crate::exit::Failure;
 
 /// More pages of status logs would not fit the memory that a heal may take.
 const PAGES_MAX: usize = 2048;
-/// By these a file of a status log ends too early, is missing or was overwritten: the server may not
-/// start, and no row says what it should.
+/// By these a file of a status log ends too early, is missing or was overwritten: the server may
+/// not start, and no row says what it should.
 const FILE_RULES: [&str; 3] = [
     "slru-file-missing",
     "slru-file-truncated",
