@@ -132,6 +132,8 @@ impl LossSearch<'_> {
         keys: Option<u64>,
     ) -> Option<IndexCount> {
         let (statement, is_whole) = match witness {
+            // It was emptied with its table, whose visibility map says that rows stood there.
+            Witness::Whole(own) if own.entries == 0 && table.pages.unread > 0 => return None,
             Witness::Whole(statement) => (statement, true),
             Witness::Broken(statement) => (statement, false),
             Witness::Partial(statement) if statement.counts_items() => {
@@ -183,8 +185,8 @@ impl LossSearch<'_> {
         is_comparable.then(|| self.hint_of(table, &name)).flatten()
     }
 
-    /// What `pg_class` hints at where nothing else tells of rows: a question only where it knows of
-    /// a visibility map that is gone.
+    /// What `pg_class` hints at where nothing else tells of rows: that it counts more pages than
+    /// there are, or knows of a visibility map that is gone.
     fn hint_of(&self, table: &TableAccount, name: &str) -> Option<NotChecked> {
         let short = self.witnesses.pages_short(table);
         // The map has said it already.
@@ -210,11 +212,12 @@ impl LossSearch<'_> {
             ),
             None => return None,
         };
+        let shows = "a backup or a standby shows what stood there";
         Some(if has_lost_map {
-            let why = format!("{why}; {marked}: a backup or a standby shows what stood there");
-            not_salvaged(&what, &why)
+            not_salvaged(&what, &format!("{why}; {marked}: {shows}"))
+        } else if self.witnesses.counts_own_pages() {
+            not_salvaged(&what, &format!("{why}: {shows}"))
         } else {
-            // It is an estimate, and legally too large.
             NotChecked {
                 inherent: true,
                 ..not_salvaged(&what, &why)

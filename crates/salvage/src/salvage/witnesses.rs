@@ -301,9 +301,12 @@ impl Witnesses<'_> {
     fn is_cut(&self, index: &Relation, files: &ForkFiles) -> bool {
         let blocks = files.bytes() / u64::from(self.cluster.build.block_size);
         let is_short = i64::try_from(blocks).is_ok_and(|blocks| blocks < index.relpages.into());
-        let counts = self.cluster.layout.major < STATISTICS_RESTORED
-            && index.persistence == Persistence::Permanent;
-        is_short && counts
+        is_short && self.counts_own_pages() && index.persistence == Persistence::Permanent
+    }
+
+    /// What `pg_class` counts was true once; from 18 on it may be of another cluster.
+    pub(super) fn counts_own_pages(&self) -> bool {
+        self.cluster.layout.major < STATISTICS_RESTORED
     }
 
     fn can_ask(&self, relation: &Relation) -> bool {

@@ -1,5 +1,5 @@
-//! `pg_class` counts more pages than a table has, and nothing is wrong: a check and a salvage both
-//! say so and change no verdict.
+//! `pg_class` counts more pages than a table has, and nothing is wrong: a check notes it. A salvage
+//! leaves the question open, except from 18 on, where statistics are restored.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -52,17 +52,17 @@ fn is_too_large(server: &Server) {
     assert_eq!(value(server, sql), "t");
 }
 
-fn nothing_is_missing(major: u16, work: &str) {
+fn nothing_is_missing(major: u16, work: &str, expected: Outcome) {
     let copy = copy_of(&seed(&server(major), Checksums::On));
     let mut server = copy.start().expect("a server");
     execute(&server, work);
     is_too_large(&server);
     execute(&server, "CHECKPOINT");
     let (outcome, _) = outcome_of(&running(&copy.pgdata));
-    assert_eq!(outcome, Outcome::Whole, "beside a server");
+    assert_eq!(outcome, expected, "beside a server");
     server.stop(StopMode::Fast).expect("stopped");
     let (outcome, told) = outcome_of(&open(&copy.pgdata));
-    assert_eq!(outcome, Outcome::Whole);
+    assert_eq!(outcome, expected);
     assert!(
         matches!(told.as_slice(), [why] if why.contains("pg_class counts")),
         "{told:?}"
@@ -77,11 +77,11 @@ fn nothing_is_missing(major: u16, work: &str) {
 }
 
 #[test]
-fn a_table_that_was_truncated_where_it_was_made_is_whole() {
-    nothing_is_missing(15, TRUNCATED);
+fn a_table_that_was_truncated_where_it_was_made_leaves_the_question() {
+    nothing_is_missing(15, TRUNCATED, Outcome::Incomplete);
 }
 
 #[test]
 fn a_table_with_restored_statistics_is_whole() {
-    nothing_is_missing(18, RESTORED);
+    nothing_is_missing(18, RESTORED, Outcome::Whole);
 }

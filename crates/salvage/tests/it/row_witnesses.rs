@@ -265,7 +265,7 @@ const SIMPLE: &[&str] = &[
     "INSERT INTO w.spaced SELECT md5(i::text) FROM generate_series(1, 2000) i",
     "SELECT lo_from_bytea(1000 + i, convert_to(repeat('x', 9000), 'UTF8')) FROM generate_series(1, 20) i",
     "CREATE TABLE w.empty (id int PRIMARY KEY)",
-    "VACUUM",
+    "VACUUM ANALYZE",
 ];
 
 fn simple() -> Ward {
