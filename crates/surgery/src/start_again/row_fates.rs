@@ -3,7 +3,9 @@
 
 use std::fmt::Write as _;
 
-use pgclinic_cluster::{Cluster, Death, HeapScan, RelKind, Relation, RowState, XactStatus};
+use pgclinic_cluster::{
+    Cluster, Death, Doubt, HeapScan, RelKind, Relation, RowState, Visibility, XactStatus,
+};
 use pgclinic_format::heap_tuple::{HEAP_XMAX_COMMITTED, HEAP_XMAX_INVALID, HEAP_XMAX_IS_MULTI};
 use pgclinic_format::{Fork, HeapTuple, MultiXactId, Xid};
 use pgclinic_model::document::TableFates;
@@ -56,8 +58,9 @@ pub(super) fn predict(cluster: &Cluster) -> Fates {
             };
             let mut scan = HeapScan::new(cluster, files, columns);
             scan.each_row(|row| {
-                let fate = fate(cluster, row.tuple, row.state);
-                match row.state {
+                let state = shown(cluster, row.tuple, row.state);
+                let fate = fate(cluster, row.tuple, state);
+                match state {
                     RowState::Visible => table.rows += 1,
                     RowState::Undecided(_) => table.undecided += 1,
                     RowState::Dead(_) => {}
@@ -132,6 +135,21 @@ fn has_rows(relation: &Relation) -> bool {
         relation.kind,
         RelKind::Table | RelKind::Toast | RelKind::MaterializedView
     )
+}
+
+/// A server shows a row whose multixact has no member that changed it, though its members are lost.
+fn shown(cluster: &Cluster, tuple: HeapTuple<'_>, state: RowState) -> RowState {
+    let has_no_updater = || {
+        let multi = MultiXactId(tuple.t_xmax().0);
+        tuple.has(HEAP_XMAX_IS_MULTI) && cluster.multixacts.updater(multi) == Some(None)
+    };
+    let was_inserted = || Visibility::new(cluster).was_inserted(tuple) == Some(true);
+    match state {
+        RowState::Undecided(Doubt::Deletion) if has_no_updater() && was_inserted() => {
+            RowState::Visible
+        }
+        state => state,
+    }
 }
 
 /// What the row's transactions leave open.
