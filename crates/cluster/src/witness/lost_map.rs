@@ -18,6 +18,12 @@ use crate::relation::{Persistence, Relation};
 const STATISTICS_RESTORED: u16 = 18;
 
 impl Cluster {
+    /// What `pg_class` counts of pages was true of these files once; from 18 on it may have been
+    /// restored, and be of another cluster.
+    pub fn counts_own_pages(&self) -> bool {
+        self.layout.major < STATISTICS_RESTORED
+    }
+
     /// `pg_class` counts all-visible pages of the table in these files, and its map is missing.
     /// Nothing while recovery, or a server, may still make one.
     pub fn has_lost_map(&self, table: &Relation, files: &ForkFiles) -> bool {
@@ -30,7 +36,6 @@ impl Cluster {
             };
             Presence::of_file(self.source().as_ref(), &map.path(0)).is_missing()
         };
-        let may_be_restored = self.layout.major >= STATISTICS_RESTORED;
-        is_counted && !may_be_restored && !self.needs_recovery() && is_missing()
+        is_counted && self.counts_own_pages() && !self.needs_recovery() && is_missing()
     }
 }

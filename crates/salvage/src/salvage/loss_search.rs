@@ -215,7 +215,7 @@ impl LossSearch<'_> {
         let shows = "a backup or a standby shows what stood there";
         Some(if has_lost_map {
             not_salvaged(&what, &format!("{why}; {marked}: {shows}"))
-        } else if self.witnesses.counts_own_pages() {
+        } else if self.witnesses.cluster.counts_own_pages() {
             not_salvaged(&what, &format!("{why}: {shows}"))
         } else {
             NotChecked {

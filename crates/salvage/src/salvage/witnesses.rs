@@ -43,10 +43,6 @@ use super::statement::{Extent, Statement, note_emptied, note_items};
 use super::{Rows, SalvageOptions};
 use crate::shape::MainForks;
 
-/// From this major on statistics may be restored (`pg_restore_relation_stats`), so that `pg_class`
-/// counts pages of another cluster.
-const STATISTICS_RESTORED: u16 = 18;
-
 /// Blocks whose bits in the visibility map are looked up one by one.
 const MAP_LOOKS_MAX: usize = 4096;
 
@@ -301,12 +297,7 @@ impl Witnesses<'_> {
     fn is_cut(&self, index: &Relation, files: &ForkFiles) -> bool {
         let blocks = files.bytes() / u64::from(self.cluster.build.block_size);
         let is_short = i64::try_from(blocks).is_ok_and(|blocks| blocks < index.relpages.into());
-        is_short && self.counts_own_pages() && index.persistence == Persistence::Permanent
-    }
-
-    /// What `pg_class` counts was true once; from 18 on it may be of another cluster.
-    pub(super) fn counts_own_pages(&self) -> bool {
-        self.cluster.layout.major < STATISTICS_RESTORED
+        is_short && self.cluster.counts_own_pages() && index.persistence == Persistence::Permanent
     }
 
     fn can_ask(&self, relation: &Relation) -> bool {
