@@ -19,6 +19,7 @@ mod sequences;
 mod server_source;
 mod snapshots;
 mod table_file;
+mod table_rows;
 mod tables;
 mod witnesses;
 
@@ -37,8 +38,8 @@ use pgclinic_servers::{ConnectOptions, ConnectionTarget, Session, SqlError};
 
 use crate::file_names::FileNames;
 use crate::salvage::{
-    Destination, Encoding, FinishedTables, Folder, SalvageError, SalvageOptions, new_account,
-    not_salvaged, sequences::script, write_text,
+    Destination, Encoding, FinishedTables, Folder, Piece, SalvageError, SalvageOptions, TakeRows,
+    new_account, not_salvaged, sequences::script, suspect_file, write_text,
 };
 use crate::schema::{CatalogRoom, SchemaFile};
 use crate::text_settings::TextStyle;
@@ -46,6 +47,7 @@ use files::Files;
 use rows_out::RowsOut;
 use snapshots::{Reader, Snapshots};
 use table_file::{Stop, TableFile};
+use table_rows::TableRows;
 use tables::{LiveTable, RangeWay};
 
 /// One statement may read a very large table.
@@ -331,7 +333,7 @@ fn filenode_of(table: &LiveTable, kept: &mut Option<Reader<'_>>) -> Option<u32> 
 }
 
 /// A part of the work on one table.
-type PartOfWork<'p, 'a> = &'p dyn Fn(&mut TableFile, &mut Reader<'a>) -> Result<(), Stop>;
+type PartOfWork<'p, 'a> = &'p dyn Fn(&mut TableFile<'_>, &mut Reader<'a>) -> Result<(), Stop>;
 
 impl<'a> Live<'a> {
     /// Reads all tables, each in a thread; the first with the session that is there.
@@ -519,7 +521,9 @@ impl<'a> Live<'a> {
         let mut ends = Vec::new();
         self.options.form.head(&table.shape, &mut ends);
         file.write(&ends)?;
-        let mut work = TableFile::new(file, self.open_account(table), self.way, self.rows);
+        let suspects = suspect_file(name, &table.shape);
+        let files = TableRows::apart(file, &self.folder, suspects);
+        let mut work = TableFile::new(files, self.open_account(table), self.way, self.rows);
         let is_whole = self.read_rows(table, &mut work, self.options, kept)?;
         if let Some(filenode) = filenode_of(table, kept) {
             work.account.filenode = filenode;
@@ -540,8 +544,8 @@ impl<'a> Live<'a> {
         if is_whole {
             ends.clear();
             self.options.form.tail(&mut ends);
-            work.file.write(&ends)?;
-            account.file_bytes = work.file.finish()?;
+            work.files.write(&ends)?;
+            (account.file_bytes, account.suspect_file) = work.files.finish()?;
             account.file = Some(name.to_owned());
             self.finished.add(&account)?;
         }
@@ -553,7 +557,7 @@ impl<'a> Live<'a> {
     fn read_rows(
         &self,
         table: &LiveTable,
-        work: &mut TableFile,
+        work: &mut TableFile<'_>,
         options: &SalvageOptions,
         kept: &mut Option<Reader<'a>>,
     ) -> Result<bool, SalvageError> {
@@ -582,7 +586,7 @@ impl<'a> Live<'a> {
     /// false where it is given up.
     fn tries(
         &self,
-        work: &mut TableFile,
+        work: &mut TableFile<'_>,
         kept: &mut Option<Reader<'a>>,
         crashes: &mut u32,
         part: PartOfWork<'_, 'a>,
@@ -636,7 +640,7 @@ impl<'a> Live<'a> {
     fn refused_blocks(
         &self,
         table: &LiveTable,
-        work: &mut TableFile,
+        work: &mut TableFile<'_>,
         options: &SalvageOptions,
     ) -> Result<Option<String>, SalvageError> {
         let count = work.bad_blocks.len();
@@ -646,26 +650,29 @@ impl<'a> Live<'a> {
         if work.refused_whole.is_none() {
             work.account.damaged_pages += count as u64;
         }
-        let mark = work.file.bytes();
-        let (file, mut failed) = (&mut work.file, None);
-        let mut take = |rows: &[u8]| match file.write(rows) {
+        let mark = work.files.written();
+        let parts_suspects = work.files.parts_suspects();
+        let (files, mut failed) = (&mut work.files, None);
+        let mut take = |printed: &Piece| match files.write_printed(printed) {
             Ok(()) => ControlFlow::Continue(()),
             Err(error) => {
                 failed = Some(error);
                 ControlFlow::Break(())
             }
         };
+        let take = TakeRows {
+            parts_suspects,
+            take: &mut take,
+        };
         let blocks = &work.bad_blocks;
-        let read = self
-            .files
-            .rows(table, blocks, options, self.progress, &mut take);
+        let read = self.files.rows(table, blocks, options, self.progress, take);
         if let Some(failed) = failed {
             return Err(failed);
         }
         let found = match read {
             Ok(found) => found,
             Err(why) => {
-                work.file.back_to(mark)?;
+                work.files.back_to(mark)?;
                 return Ok(Some(why));
             }
         };

@@ -11,6 +11,7 @@ use pgclinic_model::document::{LargeObjectsAccount, TableAccount};
 use super::rows_out::RowsOut;
 use super::snapshots::Reader;
 use super::table_file::TableFile;
+use super::table_rows::TableRows;
 use super::tables::LiveTable;
 use super::{Live, leave_locked, locks};
 use crate::formats::form_named;
@@ -99,9 +100,10 @@ fn gather<'a>(
         ..live.options.clone()
     };
     let account = TableAccount::default();
-    let mut work = TableFile::new(live.folder.begin(part)?, account, live.way, RowsOut::Binary);
+    let rows = TableRows::together(live.folder.begin(part)?);
+    let mut work = TableFile::new(rows, account, live.way, RowsOut::Binary);
     live.read_rows(relation, &mut work, &options, kept)?;
-    let rows = work.file.read_back()?;
+    let rows = work.files.file().read_back()?;
     let read = each_row(rows, &mut |fields| {
         let number = |at: usize| {
             let field: &Vec<u8> = fields.get(at)?.as_ref()?;
@@ -118,7 +120,7 @@ fn gather<'a>(
             }
         }
     });
-    read.map_err(|error| work.file.cannot_read(error))??;
+    read.map_err(|error| work.files.file().cannot_read(error))??;
     if let Some(error) = &work.locked {
         leave_locked(&mut work.account, &locks::why(error));
         objects.leave_out_of_reach();

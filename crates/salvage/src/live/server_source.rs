@@ -69,7 +69,7 @@ impl ServerSource {
     /// The functions, with the types of their arguments, that the session's role would need to be
     /// allowed to execute.
     pub fn missing_rights(session: &mut Session) -> std::result::Result<Vec<String>, SqlError> {
-        let asked: Vec<String> = FUNCTIONS.iter().map(|name| literal(name)).collect();
+        let asked: Vec<String> = FUNCTIONS.iter().map(|name| path_literal(name)).collect();
         let sql = format!(
             "SELECT f FROM pg_catalog.unnest(ARRAY[{}]) f WHERE NOT pg_catalog.has_function_privilege(f, 'EXECUTE')",
             asked.join(", ")
@@ -91,7 +91,7 @@ impl ServerSource {
         blocks: u64,
         page_bytes: u32,
     ) -> Result<Vec<(u64, VacantPage)>> {
-        let path_of = literal(path);
+        let path_of = path_literal(path);
         let zeroed = "0000";
         let empty = format!("{HEADER_BYTES:02x}00");
         let sql = format!(
@@ -163,7 +163,7 @@ impl ServerSource {
     fn read_part(&self, path: &str, offset: u64, buf: &mut [u8]) -> Result<usize> {
         let sql = format!(
             "SELECT pg_catalog.encode(pg_catalog.pg_read_binary_file({}, {offset}, {}), 'hex')",
-            literal(path),
+            path_literal(path),
             buf.len()
         );
         let rows = self.ask(path, &sql)?;
@@ -177,15 +177,19 @@ impl ServerSource {
     }
 }
 
-/// The path in the data directory as a literal, whatever `standard_conforming_strings` is.
-fn literal(path: &str) -> String {
-    let path = if path.is_empty() { "." } else { path };
-    format!("E'{}'", path.replace('\\', r"\\").replace('\'', "''"))
+/// The path in the data directory as a literal.
+fn path_literal(path: &str) -> String {
+    literal(if path.is_empty() { "." } else { path })
+}
+
+/// A string constant, whatever `standard_conforming_strings` is.
+pub(super) fn literal(text: &str) -> String {
+    format!("E'{}'", text.replace('\\', r"\\").replace('\'', "''"))
 }
 
 /// Asks for size and kind of what has this name.
 fn stat(path: &str) -> String {
-    let path = literal(path);
+    let path = path_literal(path);
     format!("SELECT size, isdir FROM pg_catalog.pg_stat_file({path}, false)")
 }
 
@@ -207,7 +211,7 @@ impl Source for ServerSource {
         let sql = format!(
             "SELECT name, s.isdir, s.size FROM pg_catalog.pg_ls_dir({0}) name, \
              LATERAL pg_catalog.pg_stat_file({0} || '/' || name, true) s WHERE s.isdir IS NOT NULL",
-            literal(folder)
+            path_literal(folder)
         );
         let rows = self.log.note(self.ask(folder, &sql))?;
         let mut entries: Vec<Entry> = rows.into_iter().filter_map(entry).collect();

@@ -10,9 +10,11 @@ use pgclinic_servers::SqlError;
 
 use super::locks;
 use super::rows_out::{Answer, RowsOut};
+use super::server_source::literal;
 use super::snapshots::Reader;
+use super::table_rows::{TableRows, WrittenBytes};
 use super::tables::{LiveTable, RangeWay};
-use crate::salvage::{PartFile, SalvageError};
+use crate::salvage::SalvageError;
 
 /// Blocks that are asked for at once after the table as a whole failed: many where the server
 /// scans, few where each row is named.
@@ -24,6 +26,15 @@ const NOT_ALLOWED: &str = "42";
 /// `undefined_table`.
 const DROPPED: &str = "42P01";
 
+const VALUE_REFUSED: &str = "the server does not give this value: see the log beside the file";
+
+/// Which file of a table rows go into.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum RowsInto {
+    Table,
+    Suspects,
+}
+
 /// Why a table cannot be gone on with.
 pub(super) enum Stop {
     /// The connection is gone: the server may have crashed.
@@ -34,15 +45,15 @@ pub(super) enum Stop {
 
 /// What was written and counted at some time.
 struct Mark {
-    bytes: u64,
+    written: WrittenBytes,
     rows: RowCounts,
     places: usize,
     snapshots: usize,
 }
 
 /// Where the work on one table stands; it outlives a session.
-pub(super) struct TableFile {
-    pub(super) file: PartFile,
+pub(super) struct TableFile<'a> {
+    pub(super) files: TableRows<'a>,
     pub(super) account: TableAccount,
     /// What the server refused, statement by statement.
     pub(super) log: String,
@@ -72,10 +83,15 @@ pub(super) struct TableFile {
     pub(super) refused_whole: Option<String>,
 }
 
-impl TableFile {
-    pub(super) fn new(file: PartFile, account: TableAccount, way: RangeWay, rows: RowsOut) -> Self {
+impl<'a> TableFile<'a> {
+    pub(super) fn new(
+        files: TableRows<'a>,
+        account: TableAccount,
+        way: RangeWay,
+        rows: RowsOut,
+    ) -> Self {
         TableFile {
-            file,
+            files,
             account,
             log: String::new(),
             open: Vec::new(),
@@ -329,7 +345,7 @@ impl TableFile {
         block: u32,
         item: u16,
     ) -> Result<(), Stop> {
-        let mut columns = Vec::new();
+        let (mut columns, mut reasons) = (Vec::new(), Vec::new());
         for name in &table.column_names {
             let quoted = format!("\"{}\"", name.replace('"', "\"\""));
             let one = LiveTable {
@@ -341,27 +357,34 @@ impl TableFile {
                 "SELECT pg_catalog.length(v::text) FROM ({}) t(v)",
                 one.row(block, item)
             );
-            match self.ask(session, &probe)? {
-                Some(_) => columns.push(quoted),
-                None => {
-                    columns.push("NULL".into());
-                    self.account.places.push(LossPlace {
-                        block,
-                        item: Some(item),
-                        in_toast: false,
-                        column: Some(name.clone()),
-                        why: "the server does not give this value: see the log beside the file"
-                            .into(),
-                    });
-                }
+            if self.ask(session, &probe)?.is_some() {
+                columns.push(quoted);
+                continue;
             }
+            columns.push("NULL".into());
+            reasons.push(format!("partial: column {name}: {VALUE_REFUSED}"));
+            self.account.places.push(LossPlace {
+                block,
+                item: Some(item),
+                in_toast: false,
+                column: Some(name.clone()),
+                why: VALUE_REFUSED.into(),
+            });
         }
+        let into = match self.files.parts_suspects() {
+            true if !reasons.is_empty() => {
+                columns.insert(0, literal(&reasons.join("; ")));
+                RowsInto::Suspects
+            }
+            _ => RowsInto::Table,
+        };
         let given = LiveTable {
             columns: columns.join(", "),
             ..table.clone()
         };
-        if self.copy(session, table, &given.row(block, item))? {
-            self.account.rows.partial += 1
+        if self.copy_into(into, session, table, &given.row(block, item))? {
+            self.account.rows.partial += 1;
+            self.account.rows.suspect += u64::from(into == RowsInto::Suspects);
         } else {
             let why = "the server does not give this row: see the log beside the file";
             self.lose_row(block, item, why);
@@ -371,7 +394,7 @@ impl TableFile {
 
     fn mark(&self) -> Mark {
         Mark {
-            bytes: self.file.bytes(),
+            written: self.files.written(),
             rows: self.account.rows,
             places: self.account.places.len(),
             snapshots: self.account.snapshots.len(),
@@ -383,20 +406,30 @@ impl TableFile {
         self.account.rows = mark.rows;
         self.account.places.truncate(mark.places);
         self.account.snapshots.truncate(mark.snapshots);
-        self.file.back_to(mark.bytes).map_err(Stop::Failed)
+        self.files.back_to(mark.written).map_err(Stop::Failed)
     }
 
-    /// Adds the rows of a query to the file; all of them, or none and what the server said is in
-    /// the log.
+    /// Adds the rows of a query to the table's file; all of them, or none and what the server said
+    /// is in the log.
     fn copy(
         &mut self,
         session: &mut Reader<'_>,
         table: &LiveTable,
         query: &str,
     ) -> Result<bool, Stop> {
+        self.copy_into(RowsInto::Table, session, table, query)
+    }
+
+    fn copy_into(
+        &mut self,
+        into: RowsInto,
+        session: &mut Reader<'_>,
+        table: &LiveTable,
+        query: &str,
+    ) -> Result<bool, Stop> {
         let mut tries = 1;
         loop {
-            match self.copy_once(session, table, query)? {
+            match self.copy_once(into, session, table, query)? {
                 Ok(()) => return Ok(true),
                 Err(error) if locks::is_locked_out(&error) && tries < locks::TRIES => tries += 1,
                 Err(error) => return self.refused(session, query, error).map(|()| false),
@@ -407,20 +440,29 @@ impl TableFile {
     /// The same; what the server says where it gives none.
     fn copy_once(
         &mut self,
+        into: RowsInto,
         session: &mut Reader<'_>,
         table: &LiveTable,
         query: &str,
     ) -> Result<Result<(), SqlError>, Stop> {
         let snapshot = session.snapshot;
-        let mark = self.file.bytes();
+        let mark = self.files.written();
         let mut failed = None;
-        let file = &mut self.file;
-        let mut answer = Answer::new(self.rows, &table.shape);
+        let files = &mut self.files;
+        let rows = match into {
+            RowsInto::Table => self.rows,
+            RowsInto::Suspects => RowsOut::Csv,
+        };
+        let mut answer = Answer::new(rows, &table.shape);
         let copied = session.copy_out(
-            &format!("COPY ({query}) TO STDOUT{}", self.rows.with()),
+            &format!("COPY ({query}) TO STDOUT{}", rows.with()),
             &mut |data| {
                 if failed.is_none() {
-                    failed = file.write(answer.take(data)).err();
+                    let rows = answer.take(data);
+                    failed = match into {
+                        RowsInto::Table => files.write(rows).err(),
+                        RowsInto::Suspects => files.write_suspects(rows).err(),
+                    };
                 }
             },
         );
@@ -439,7 +481,7 @@ impl TableFile {
                 Ok(Ok(()))
             }
             Err(error) => {
-                self.file.back_to(mark).map_err(Stop::Failed)?;
+                self.files.back_to(mark).map_err(Stop::Failed)?;
                 Ok(Err(error))
             }
         }

@@ -16,6 +16,8 @@ use pgclinic_spill::MemoryPlan;
 use super::blocks_of_table;
 use super::folder::Durability;
 use super::options::{Destination, Encoding, LOCK_WAIT, Rows, SalvageOptions};
+use super::ordered_files::Piece;
+use super::row_sink::TakeRows;
 use crate::formats::{Csv, Form};
 use crate::shape::{MainForks, Table};
 use crate::text_settings::TextStyle;
@@ -59,13 +61,17 @@ pub fn rows_of_block(
     let mut found = BlockRows::default();
     Csv.head(&own, &mut found.head);
     let rows = &mut found.rows;
-    let mut take = |text: &[u8]| {
-        for record in records(text) {
+    let mut take = |printed: &Piece| {
+        for record in records(&printed.rows) {
             if let Some(item) = item_of(record) {
                 rows.insert(item, record.to_vec());
             }
         }
         ControlFlow::Continue(())
+    };
+    let taker = TakeRows {
+        parts_suspects: false,
+        take: &mut take,
     };
     let account = blocks_of_table(
         cluster,
@@ -74,7 +80,7 @@ pub fn rows_of_block(
         &[block],
         &options,
         &Nobody,
-        &mut take,
+        taker,
     )?;
     let own = |place: &&LossPlace| place.block == block && !place.in_toast;
     let places = account.places.iter().filter(own);

@@ -8,6 +8,7 @@ use pgclinic_columnar::cells;
 use pgclinic_format::datum::{Printed, TypeInfo, TypeKind};
 use pgclinic_spill::{SortedRecords, SortedRuns};
 
+use super::ordered_files::Piece;
 use super::row_sink::RowTaker;
 use crate::formats::Form;
 use crate::shape::Table;
@@ -167,7 +168,8 @@ pub(super) struct KeysOfTable<'a> {
 }
 
 impl RowTaker for KeysOfTable<'_> {
-    fn add(&self, mut rows: &[u8]) {
+    fn add(&self, printed: &Piece) {
+        let mut rows = printed.rows.as_slice();
         let state = self.sorter.state.lock();
         let mut state = state.unwrap_or_else(PoisonError::into_inner);
         let mut key = Vec::new();

@@ -29,6 +29,8 @@ use pgclinic_spill::Limit;
 use super::blocks::blocks_of_table;
 use super::error::SalvageError;
 use super::folder::Folder;
+use super::ordered_files::Piece;
+use super::row_sink::TakeRows;
 use super::{SalvageOptions, charset_of};
 use crate::file_names::{FileNames, beside};
 use crate::formats::{copy_escape, csv_field, csv_header, form_named};
@@ -348,8 +350,8 @@ impl Search<'_> {
             })
             .collect();
         let Some(places) = places else { return };
-        let mut take = |rows: &[u8]| {
-            for row in rows.split_inclusive(|byte| *byte == b'\n') {
+        let mut take = |printed: &Piece| {
+            for row in printed.rows.split_inclusive(|byte| *byte == b'\n') {
                 let row = row.strip_suffix(b"\n").unwrap_or(row);
                 let fields: Vec<&[u8]> = row.split(|byte| *byte == b'\t').collect();
                 let key = places
@@ -364,6 +366,10 @@ impl Search<'_> {
                 ControlFlow::Continue(())
             }
         };
+        let taker = TakeRows {
+            parts_suspects: false,
+            take: &mut take,
+        };
         // Pages that cannot be read leave all keys on the list.
         let _left = blocks_of_table(
             self.cluster,
@@ -372,7 +378,7 @@ impl Search<'_> {
             damaged.blocks,
             options,
             &Silent(self.progress),
-            &mut take,
+            taker,
         );
     }
 

@@ -67,7 +67,8 @@ fn kind(relation: Option<&Relation>) -> &'static str {
         Some(RelKind::Index) => "index",
         Some(RelKind::Sequence) => "sequence",
         Some(RelKind::Toast) => "TOAST relation",
-        Some(RelKind::WithoutStorage) => "view, partitioned table or type",
+        Some(RelKind::PartitionedTable) => "partitioned table",
+        Some(RelKind::WithoutStorage) => "view, partitioned index or type",
         Some(RelKind::Unknown(_)) | None => "relation",
     }
 }

@@ -62,10 +62,12 @@ use opening::{
     databases, encoding_of, lost_status, only_database, only_table, open_account, plan_of,
 };
 pub use options::{Destination, Encoding, LOCK_WAIT, Rows, SalvageOptions};
+pub(crate) use ordered_files::{Piece, SuspectFile};
 pub(crate) use plan::not_salvaged;
 pub(crate) use row_sink::TakeRows;
 pub use sampling::guess_columns;
 pub use stream::Stream;
+pub(crate) use suspects::suspect_file;
 pub use without_catalogs::guess_cluster;
 
 use pgclinic_cluster::wal::{Replay, ReplaySpace};
@@ -89,7 +91,7 @@ use database_job::DatabaseJob;
 use database_text::{charset_of, kept_encoding, style_of};
 use loss_search::{Asked, LossSearch};
 use lost_keys::Search;
-use ordered_files::{LineDestination, OrderedFiles, OutputFile, SuspectFile};
+use ordered_files::{LineDestination, OrderedFiles, OutputFile};
 use row_sink::RowSink;
 use witnesses::Witnesses;
 

@@ -1,10 +1,9 @@
 //! What is wrong with a page as a whole.
 
-use pgclinic_cluster::{Cluster, ForkFiles, fork_path};
+use pgclinic_cluster::{Cluster, ForkFiles};
 use pgclinic_format::checksum::page_checksum;
-use pgclinic_format::page::HEADER_BYTES;
-use pgclinic_format::visibility_map::heap_blocks_per_page;
-use pgclinic_format::{BlockNo, Fork, Page};
+use pgclinic_format::visibility_map::{bits, heap_blocks_per_page};
+use pgclinic_format::{BlockNo, Page};
 
 use crate::carve::PageState;
 use crate::shape::Table;
@@ -42,17 +41,18 @@ pub(super) const ALL_VISIBLE: u8 = 1;
 
 /// The visibility map says something of this block, which is true of no page without rows.
 pub(super) fn map_marks(cluster: &Cluster, table: &Table, block: BlockNo) -> bool {
-    map_bits(cluster, &table.files, block).is_some_and(|bits| bits != 0)
+    map_bits(cluster, &table.files, block) != 0
 }
 
-/// What the visibility map of a table says of a block; nothing where it does not reach so far.
-pub(super) fn map_bits(cluster: &Cluster, files: &ForkFiles, block: BlockNo) -> Option<u8> {
-    let page_bytes = u64::from(cluster.build.block_size);
-    let per_page = heap_blocks_per_page(usize::try_from(page_bytes).unwrap_or(8192));
-    let (map_page, within) = (u64::from(block) / per_page, u64::from(block) % per_page);
-    let path = fork_path(&files.home.folder, files.filenode, Fork::Vm, 0);
-    let at = map_page * page_bytes + HEADER_BYTES as u64 + within / 4;
-    let mut byte = [0];
-    let read = cluster.source().read_at(&path, at, &mut byte);
-    (read == Ok(1)).then(|| byte[0] >> (within % 4 * 2) & 3)
+/// What the visibility map of a table says of a block; 0 where it does not reach so far.
+pub(super) fn map_bits(cluster: &Cluster, files: &ForkFiles, block: BlockNo) -> u8 {
+    let page_bytes = usize::try_from(cluster.build.block_size).unwrap_or(8192);
+    let per_page = heap_blocks_per_page(page_bytes).max(1);
+    let block = u64::from(block);
+    let of_page = |number| {
+        let bytes = cluster.map_page_of(files, number)?;
+        bits(Page::parse(&bytes)?, block % per_page)
+    };
+    let number = BlockNo::try_from(block / per_page);
+    number.ok().and_then(of_page).unwrap_or(0)
 }

@@ -36,12 +36,21 @@ impl Finished {
 }
 
 /// Takes whole rows as they come, in any order; says when it wants no more.
-pub(crate) type TakeRows<'a> = &'a mut (dyn FnMut(&[u8]) -> ControlFlow<()> + Send + 'a);
+pub(crate) struct TakeRows<'a> {
+    /// Those that may not be what they say come apart from the others.
+    pub(crate) parts_suspects: bool,
+    /// Takes some of them.
+    pub(crate) take: &'a mut (dyn FnMut(&Piece) -> ControlFlow<()> + Send + 'a),
+}
 
 /// Takes the rows of one table, from all threads.
 pub(super) trait RowTaker: Sync {
     /// Whole rows, in any order.
-    fn add(&self, rows: &[u8]);
+    fn add(&self, printed: &Piece);
+    /// Suspect rows come apart from the others.
+    fn parts_suspects(&self) -> bool {
+        false
+    }
     /// Nothing more is wanted.
     fn stop(&self);
     fn is_stopped(&self) -> bool;
@@ -50,12 +59,14 @@ pub(super) trait RowTaker: Sync {
 /// Hands them to somebody who takes them one after the other.
 pub(super) struct InTurn<'a> {
     take: Mutex<TakeRows<'a>>,
+    parts_suspects: bool,
     is_stopped: AtomicBool,
 }
 
 impl<'a> InTurn<'a> {
     pub(super) fn new(take: TakeRows<'a>) -> Self {
         InTurn {
+            parts_suspects: take.parts_suspects,
             take: Mutex::new(take),
             is_stopped: AtomicBool::new(false),
         }
@@ -63,11 +74,15 @@ impl<'a> InTurn<'a> {
 }
 
 impl RowTaker for InTurn<'_> {
-    fn add(&self, rows: &[u8]) {
+    fn add(&self, printed: &Piece) {
         let mut take = self.take.lock().unwrap_or_else(PoisonError::into_inner);
-        if !self.is_stopped() && (*take)(rows).is_break() {
+        if !self.is_stopped() && (take.take)(printed).is_break() {
             self.stop();
         }
+    }
+
+    fn parts_suspects(&self) -> bool {
+        self.parts_suspects
     }
 
     fn stop(&self) {
@@ -117,7 +132,7 @@ impl RowSink<'_> {
         match self {
             RowSink::Files(lines) => lines.hand_in(table, piece, printed),
             RowSink::Server(loads) => loads.hand_in(table, &printed.rows),
-            RowSink::Rows(rows) => rows.add(&printed.rows),
+            RowSink::Rows(rows) => rows.add(&printed),
         }
     }
 
@@ -126,7 +141,7 @@ impl RowSink<'_> {
         match self {
             RowSink::Files(lines) => lines.write_ahead(table, piece, printed),
             RowSink::Server(loads) => loads.write_ahead(table, &mut printed.rows),
-            RowSink::Rows(rows) => rows.add(&std::mem::take(&mut printed.rows)),
+            RowSink::Rows(rows) => rows.add(&std::mem::take(printed)),
         }
     }
 
@@ -139,11 +154,12 @@ impl RowSink<'_> {
         }
     }
 
-    /// Suspect rows of a table have a file of their own.
+    /// Suspect rows of a table go apart from the others.
     pub(super) fn parts_suspects(&self, table: usize) -> bool {
         match self {
             RowSink::Files(lines) => lines.parts_suspects(table),
-            RowSink::Server(_) | RowSink::Rows(_) => false,
+            RowSink::Rows(rows) => rows.parts_suspects(),
+            RowSink::Server(_) => false,
         }
     }
 

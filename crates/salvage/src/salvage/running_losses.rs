@@ -378,7 +378,7 @@ fn is_marked(view: &View<'_>, files: &ForkFiles, block: BlockNo) -> bool {
     let replay = view.replaying.replay;
     let fate = replay.map(|replay| replay.fate(files.number(), Fork::Main, block));
     let bits = || map_bits(view.fresh.replayed_cluster(), files, block);
-    fate == Some(ReplayEffect::Kept) && bits().is_some_and(|bits| bits != 0)
+    fate == Some(ReplayEffect::Kept) && bits() != 0
 }
 
 /// One line for tables of which nobody could be asked, if there are any that have witnesses.

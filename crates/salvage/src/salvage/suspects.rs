@@ -11,7 +11,7 @@ use crate::values::Row;
 const REASON: &str = "reason";
 
 /// The file of the suspect rows of a table with this file.
-pub(super) fn suspect_file(file: &str, table: &Table) -> SuspectFile {
+pub(crate) fn suspect_file(file: &str, table: &Table) -> SuspectFile {
     let mut head = format!("{REASON},").into_bytes();
     Csv.head(table, &mut head);
     SuspectFile {

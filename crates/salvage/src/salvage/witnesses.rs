@@ -30,7 +30,7 @@ use pgclinic_format::index_page::AccessMethod;
 use pgclinic_format::page::HEADER_BYTES;
 use pgclinic_format::visibility_map::heap_blocks_per_page;
 use pgclinic_format::wal::FileNumber;
-use pgclinic_format::{BlockNo, Fork, LpFlags, Lsn, Oid, Page};
+use pgclinic_format::{BlockNo, Fork, LpFlags, Lsn, Oid};
 use pgclinic_model::Progress;
 use pgclinic_model::document::{Estimate, LossPlace, ROOT_BLOCKS, TableAccount};
 use pgclinic_spill::Part;
@@ -556,10 +556,7 @@ impl Witnesses<'_> {
             .chain(table.pages.damaged.iter().copied())
             .take(MAP_LOOKS_MAX + 1)
             .collect();
-        let is_seen = |block: &BlockNo| {
-            let bits = map_bits(self.cluster, &files, *block);
-            bits.is_some_and(|bits| bits & ALL_VISIBLE != 0)
-        };
+        let is_seen = |block: &BlockNo| map_bits(self.cluster, &files, *block) & ALL_VISIBLE != 0;
         blocks.len() <= MAP_LOOKS_MAX && blocks.iter().all(is_seen)
     }
 
@@ -612,18 +609,11 @@ impl Witnesses<'_> {
         let path = fork_path(&files.home.folder, files.filenode, Fork::Vm, 0);
         let len = self.cluster.source().len(&path).ok()?;
         let mut marked: Option<(u64, u64)> = None;
-        let mut bytes = vec![0; usize::try_from(page_bytes).ok()?];
         for number in end / per_page..len / page_bytes {
-            let at = number * page_bytes;
-            let read = self.cluster.source().read_at(&path, at, &mut bytes);
-            if read != Ok(bytes.len()) {
-                break;
-            }
-            let page = Page::parse(&bytes);
-            let block = BlockNo::try_from(number).ok()?;
-            if !page.is_some_and(|page| self.cluster.page_is_sound(page, block)) {
+            let page = BlockNo::try_from(number).ok()?;
+            let Some(bytes) = self.cluster.map_page_of(files, page) else {
                 continue;
-            }
+            };
             let bits = bytes.get(HEADER_BYTES..).unwrap_or_default();
             for (byte, block) in bits.iter().zip((number * per_page..).step_by(4)) {
                 let places = (0..4).filter(|place| byte >> (place * 2) & 3 != 0);

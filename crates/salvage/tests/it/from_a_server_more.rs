@@ -6,7 +6,7 @@ use pgclinic_model::{Glob, Progress};
 
 use crate::common;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Mutex;
 
@@ -297,19 +297,32 @@ fn partial_values_are_those_of_the_files() {
     from_files(&copy, &of("null", Partial::Null));
     assert_ne!(rows("kept"), rows("null"));
     let running = copy.start().expect("a server");
+    session(&running, "clinic")
+        .execute("CREATE ROLE visitor LOGIN; GRANT USAGE ON SCHEMA public TO visitor; GRANT SELECT ON public.novels TO visitor")
+        .expect("a role");
     let account = from_server(&running, &of("live", Partial::Kept), &Quiet);
     assert!(account.totals.partial > 0, "{account:?}");
-    // What comes through a server stands in one file.
-    let (live, kept) = (rows("live"), rows("kept"));
-    let as_csv = |row: &Vec<u8>| {
-        String::from_utf8_lossy(row)
-            .trim_end()
-            .replacen('\t', ",", 1)
-    };
-    let live: BTreeSet<String> = live.0.iter().map(as_csv).collect();
-    let suspects = kept.1.into_iter().map(|(_, row)| row);
-    let kept: BTreeSet<String> = kept.0.iter().map(as_csv).chain(suspects).collect();
-    assert_eq!(live, kept);
+    assert_eq!(
+        account.totals.suspect, account.totals.partial,
+        "{account:?}"
+    );
+    assert_eq!(rows("live"), rows("kept"));
+
+    // Who may not read files gets what the server gives, and the row stands apart all the same.
+    let mut target = ConnectionTarget::of(&running, "clinic");
+    target.user = "visitor".into();
+    let options = of("visitor", Partial::Kept);
+    let account = salvage_live(&target, &options, &Quiet).expect("a salvage");
+    let (whole, apart) = rows("visitor");
+    let refused = "the server does not give this value: see the log beside the file";
+    assert_eq!((whole.len(), apart.len()), (19, 1), "{account:?}");
+    assert!(
+        apart.iter().all(|(reason, row)| {
+            *reason == format!("partial: column body: {refused}") && row.ends_with(',')
+        }),
+        "{apart:?}"
+    );
+    assert_eq!(account.totals.suspect, 1);
 }
 
 /// A second run goes on in the folder of a first one that was cut off.
