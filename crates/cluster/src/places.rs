@@ -12,7 +12,9 @@ pub fn kind_of(relation: Option<&Relation>) -> FileKind {
         Some(RelKind::Toast) => FileKind::Toast,
         Some(RelKind::Sequence) => FileKind::Sequence,
         Some(RelKind::MaterializedView) => FileKind::MaterializedView,
-        Some(RelKind::WithoutStorage | RelKind::Unknown(_)) | None => FileKind::Unknown,
+        Some(RelKind::PartitionedTable | RelKind::WithoutStorage | RelKind::Unknown(_)) | None => {
+            FileKind::Unknown
+        }
     }
 }
 

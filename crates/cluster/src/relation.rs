@@ -18,7 +18,9 @@ pub enum RelKind {
     Toast,
     /// `m`
     MaterializedView,
-    /// Views, composite and foreign tables, partitioned tables and indexes: no files.
+    /// `p`: a partitioned table, whose rows are in others.
+    PartitionedTable,
+    /// Views, composite and foreign tables, partitioned indexes: no files.
     WithoutStorage,
     /// A letter that no PostgreSQL writes.
     Unknown(u8),
@@ -32,14 +34,18 @@ impl RelKind {
             b'S' => RelKind::Sequence,
             b't' => RelKind::Toast,
             b'm' => RelKind::MaterializedView,
-            b'v' | b'c' | b'f' | b'p' | b'I' => RelKind::WithoutStorage,
+            b'p' => RelKind::PartitionedTable,
+            b'v' | b'c' | b'f' | b'I' => RelKind::WithoutStorage,
             other => RelKind::Unknown(other),
         }
     }
 
     /// Files belong to it.
     pub fn has_storage(self) -> bool {
-        !matches!(self, RelKind::WithoutStorage | RelKind::Unknown(_))
+        !matches!(
+            self,
+            RelKind::PartitionedTable | RelKind::WithoutStorage | RelKind::Unknown(_)
+        )
     }
 }
 
@@ -207,7 +213,7 @@ impl Relation {
             RelKind::Index => self
                 .access_method
                 .filter(|method| *method != AccessMethod::Heap),
-            RelKind::WithoutStorage | RelKind::Unknown(_) => None,
+            RelKind::PartitionedTable | RelKind::WithoutStorage | RelKind::Unknown(_) => None,
         }
     }
 

@@ -130,6 +130,14 @@ pub fn xid_of_name(name: &str, major: u16) -> Option<Xid> {
     Some(Xid((number & 0xFFFF_FFFF) as u32))
 }
 
+/// The name of the file of a transaction, by its number with the epoch.
+pub fn name_of_xid(full_xid: u64, major: u16) -> String {
+    match major {
+        17.. => format!("{full_xid:016X}"),
+        _ => format!("{:08X}", full_xid & u64::from(u32::MAX)),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

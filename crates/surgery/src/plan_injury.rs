@@ -252,6 +252,8 @@ fn kind_of(target: &InjuryTarget<'_>) -> FileKind {
         (_, Some(RelKind::Toast)) => FileKind::Toast,
         (_, Some(RelKind::Sequence)) => FileKind::Sequence,
         (_, Some(RelKind::MaterializedView)) => FileKind::MaterializedView,
-        (_, Some(RelKind::WithoutStorage | RelKind::Unknown(_))) => FileKind::Unknown,
+        (_, Some(RelKind::PartitionedTable | RelKind::WithoutStorage | RelKind::Unknown(_))) => {
+            FileKind::Unknown
+        }
     }
 }

@@ -15,6 +15,7 @@ registry! {
         relation_map_checksum::RelationMapChecksum,
         relation_map_inconsistent::RelationMapInconsistent,
         database_lost::DatabaseLost,
+        orphan_database_directory::OrphanDatabaseDirectory,
     ];
 }
 

@@ -1,7 +1,7 @@
 //! An index without a single page, or without the first ones.
 
 use pgclinic_cluster::inventory::Inventory;
-use pgclinic_cluster::{DatabaseContext, ForkFiles, RelKind, Relation};
+use pgclinic_cluster::{Cluster, DatabaseContext, ForkFiles, RelKind, Relation};
 use pgclinic_format::Fork;
 use pgclinic_format::index_page::AccessMethod;
 use pgclinic_model::Rule;
@@ -29,13 +29,11 @@ impl DatabaseCheck for EmptyIndex {
         let Some(inventory) = Inventory::comparable_at_rest(database) else {
             return;
         };
-        let build = database.cluster.build;
-        // Whether indexes of extensions may be empty is not known.
-        let known =
-            |method: Option<AccessMethod>| method.is_some_and(|own| own != AccessMethod::Heap);
+        let (cluster, build) = (database.cluster, database.cluster.build);
         let indexes = inventory.relations();
         let indexes = indexes.filter(|relation| {
-            relation.kind == RelKind::Index && known(relation.access_method) && is_built(relation)
+            let has_pages = is_known(relation) || had_pages(cluster, relation);
+            relation.kind == RelKind::Index && has_pages && is_built(relation)
         });
         for relation in indexes {
             for fork in [Fork::Main, Fork::Init] {
@@ -68,6 +66,21 @@ impl DatabaseCheck for EmptyIndex {
             }
         }
     }
+}
+
+fn is_known(relation: &Relation) -> bool {
+    relation
+        .access_method
+        .is_some_and(|own| own != AccessMethod::Heap)
+}
+
+/// An index of an extension, of which `pg_class` counts pages: that was true of the file when it
+/// was made. Whether one without rows may be without pages only the extension knows; one of `bloom`
+/// may not (`blbuild` in `contrib/bloom/blinsert.c`).
+fn had_pages(cluster: &Cluster, relation: &Relation) -> bool {
+    let is_counted = relation.relpages > 0 && cluster.counts_own_pages();
+    let foreign = relation.foreign_method.as_ref();
+    foreign.is_some_and(|own| !own.is_of_table && (is_counted || own.name == "bloom"))
 }
 
 /// Pages that every index of the method has, that of an empty table too.

@@ -10,6 +10,7 @@ use crate::entries::lost_map;
 use crate::entries::lost_rows::{IndexWitness, ask_indexes, best, without_foreign};
 use crate::files::map_beyond_end::last_marked_beyond;
 use crate::findings::{Draft, Findings};
+use crate::page::zeroed_page::has_checksums;
 use crate::relation_check::{RelationCheck, RelationCx};
 
 /// The rule.
@@ -79,8 +80,8 @@ fn counts_more(relation: &RelationCx<'_>) -> bool {
 /// The last block that the visibility map marks behind the table's end.
 fn marked_beyond(relation: &RelationCx<'_>) -> Option<BlockNo> {
     let map = relation.neighbours.beside(relation.fork, Fork::Vm)?;
-    let (_, marked) =
-        last_marked_beyond(relation.source, map.files, map.build, relation.fork.blocks)?;
+    let pages = (map.build, has_checksums(map));
+    let (_, marked) = last_marked_beyond(relation.source, map.files, pages, relation.fork.blocks)?;
     // Recovery may still change the map, as it changes what it speaks of.
     let is_believed = relation.believes_absence_of(relation.fork, marked);
     is_believed.then_some(marked)

@@ -1,7 +1,7 @@
 //! The visibility map says something about pages behind the end of the table.
 
 use pgclinic_cluster::inventory::{Inventory, is_orphan};
-use pgclinic_cluster::{Build, Comparison, DatabaseContext, ForkFiles, read_block};
+use pgclinic_cluster::{Build, Comparison, DatabaseContext, ForkFiles, map_page};
 use pgclinic_format::visibility_map::{heap_blocks_per_page, last_marked};
 use pgclinic_format::{BlockNo, Fork, Page};
 use pgclinic_model::Rule;
@@ -80,7 +80,8 @@ fn beyond(
     let build = database.cluster.build;
     let blocks = table.blocks(build.block_size, build.segment_bytes);
     let source = database.cluster.source().as_ref();
-    let (page, marked) = last_marked_beyond(source, map, build, blocks)?;
+    let is_summed = database.cluster.checksums() == Some(true);
+    let (page, marked) = last_marked_beyond(source, map, (build, is_summed), blocks)?;
     Some((page, marked, blocks))
 }
 
@@ -89,7 +90,7 @@ fn beyond(
 pub(crate) fn last_marked_beyond(
     source: &dyn Source,
     map: &ForkFiles,
-    build: Build,
+    (build, is_summed): (Build, bool),
     blocks: u64,
 ) -> Option<(BlockNo, BlockNo)> {
     let covered = heap_blocks_per_page(usize::try_from(build.block_size).ok()?);
@@ -100,11 +101,9 @@ pub(crate) fn last_marked_beyond(
         .min(u64::from(BlockNo::MAX) / covered + 1);
     (first..pages).rev().find_map(|number| {
         let page_number = BlockNo::try_from(number).ok()?;
-        let bytes = read_block(source, map, build, page_number)?;
-        let page = Page::parse(&bytes)?;
-        // A page with such a header is another rule's, and its bits mean nothing.
-        (!page.is_new() && page.header_is_sane_to_the_server()).then_some(())?;
-        let marked = last_marked(page, number * covered)?;
+        // The bits of a damaged page mean nothing.
+        let bytes = map_page(source, map, (build, is_summed), page_number)?;
+        let marked = last_marked(Page::parse(&bytes)?, number * covered)?;
         (u64::from(marked) >= blocks).then_some((page_number, marked))
     })
 }

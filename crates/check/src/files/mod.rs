@@ -12,6 +12,7 @@ registry! {
     pub static CLUSTER_CHECKS: [ClusterCheck] = [
         missing_directory::MissingDirectory,
         prepared_transaction_file::PreparedTransactionFile,
+        lost_prepared_transaction::LostPreparedTransaction,
         replication_slot_file::ReplicationSlotFile,
         replication_origin_file::ReplicationOriginFile,
     ];

@@ -3,8 +3,7 @@
 use std::cell::RefCell;
 use std::sync::{Arc, Mutex};
 
-use pgclinic_cluster::{Build, ForkFiles, read_block};
-use pgclinic_format::checksum::page_checksum;
+use pgclinic_cluster::{Build, ForkFiles, map_page};
 use pgclinic_format::visibility_map::{bits, heap_blocks_per_page};
 use pgclinic_format::{BlockNo, Page};
 use pgclinic_source::Source;
@@ -70,10 +69,8 @@ impl<'a> VisibilityBits<'a> {
 
     fn read(&self, number: u64) -> Option<Arc<[u8]>> {
         let block = BlockNo::try_from(number).ok()?;
-        let bytes = read_block(self.source, self.files, self.build, block)?;
-        let page = Page::parse(&bytes).filter(|page| !page.is_new())?;
-        let summed = !self.summed || page_checksum(&bytes, block) == page.pd_checksum();
-        (summed && page.header_is_sane_to_the_server()).then(|| bytes.into())
+        let bytes = map_page(self.source, self.files, (self.build, self.summed), block)?;
+        Some(bytes.into())
     }
 
     /// For one thread that asks for block after block.

@@ -168,8 +168,11 @@ fn marks_beside<'a>(relation: &RelationCx<'a>) -> Option<VisibilityBits<'a>> {
 
 /// The bits in the visibility map that is this fork.
 pub(crate) fn map_of<'a>(source: &'a dyn Source, map: &'a ForkCx<'a>) -> VisibilityBits<'a> {
-    let is_summed = map.cluster.and_then(Cluster::checksums) == Some(true);
-    VisibilityBits::new(source, map.files, map.build, is_summed)
+    VisibilityBits::new(source, map.files, map.build, has_checksums(map))
+}
+
+pub(crate) fn has_checksums(fork: &ForkCx<'_>) -> bool {
+    fork.cluster.and_then(Cluster::checksums) == Some(true)
 }
 
 /// What no record since the last checkpoint touches is in the map as it is in the table.

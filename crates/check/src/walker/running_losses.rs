@@ -32,7 +32,7 @@ use crate::files::file_truncated::FileTruncated;
 use crate::files::map_beyond_end::last_marked_beyond;
 use crate::findings::Findings;
 use crate::page::emptied_page::{EmptiedPage, is_emptied};
-use crate::page::zeroed_page::{ZeroedPage, map_of};
+use crate::page::zeroed_page::{ZeroedPage, has_checksums, map_of};
 use crate::relation_check::{Believes, RelationCheck, RelationCx};
 use crate::run_state::{SuspiciousTables, Table};
 use crate::walker::database_relations::DatabaseRelations;
@@ -322,7 +322,8 @@ fn lacks_marked_blocks(job: &ForkCx<'_>, relations: &DatabaseRelations<'_>) -> b
     let (Some(source), Some(map)) = (job.source, compared) else {
         return false;
     };
-    let beyond = last_marked_beyond(source, map.files, map.build, job.blocks);
+    let pages = (map.build, has_checksums(map));
+    let beyond = last_marked_beyond(source, map.files, pages, job.blocks);
     if beyond.is_some_and(|(_, last)| is_nothing(job, last.into())) {
         return true;
     }

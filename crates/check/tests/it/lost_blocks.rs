@@ -2,6 +2,7 @@
 //! every kind of index, and with what is legal beside.
 
 mod emptied;
+mod map_pages;
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;

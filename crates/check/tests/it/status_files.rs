@@ -27,8 +27,12 @@ const RULES: &[&str] = &[
 
 /// What the rules of this file say, as `rule path`, without notes.
 fn told(source: Arc<dyn Source>) -> Vec<String> {
+    told_at(Level::Structure, source)
+}
+
+fn told_at(level: Level, source: Arc<dyn Source>) -> Vec<String> {
     let cluster = Cluster::open(source).expect("a cluster");
-    let findings = checked(&cluster, Level::Structure).findings.into_iter();
+    let findings = checked(&cluster, level).findings.into_iter();
     let own = findings.filter(|finding| {
         finding.severity != Severity::Note && RULES.contains(&finding.rule.as_str())
     });
@@ -80,6 +84,37 @@ fn busy(major: u16) -> TempCopy {
     );
     server.stop(StopMode::Fast).expect("it stops");
     copy
+}
+
+#[test]
+fn a_prepared_transaction_that_wal_alone_knows_is_missed() {
+    for major in [15, 18] {
+        let copy = copy_of(&seed(&server(major), Checksums::On));
+        let mut server = copy.start().expect("a seed starts");
+        fill::leave_unfinished(&server).expect("a prepared transaction");
+        run(
+            &server,
+            &[
+                "CREATE TABLE public.ended (id int)",
+                "BEGIN",
+                "INSERT INTO public.ended VALUES (1)",
+                "PREPARE TRANSACTION 'ended'",
+                "COMMIT PREPARED 'ended'",
+            ],
+        );
+        server.stop(StopMode::Fast).expect("it stops");
+        let folder = directory(&copy.pgdata);
+        assert_eq!(told_at(Level::Full, Arc::clone(&folder)), [""; 0]);
+        let entries = folder.list("pg_twophase").expect("a directory");
+        let [own] = entries.as_slice() else {
+            panic!("one waits: {entries:?}");
+        };
+        let path = format!("pg_twophase/{}", own.name);
+        let patch = OverlayPatch::Remove { path: path.clone() };
+        let overlay = Overlay::new(folder, vec![patch]).expect("a patch");
+        let missed = told_at(Level::Full, Arc::new(overlay));
+        assert_eq!(missed, [format!("prepared-transaction-file {path}")]);
+    }
 }
 
 #[test]

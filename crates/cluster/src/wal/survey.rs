@@ -1,8 +1,12 @@
 //! The WAL that must be whole: the checkpoint record, the heads of segments, and the records of
 //! older segments.
 
+use std::collections::BTreeSet;
+
 use pgclinic_format::control_file::{Checkpoint, State};
-use pgclinic_format::wal::{Event, PageFault, PageHeader, Record, WalEnd, WalPages, WalReader};
+use pgclinic_format::wal::{
+    Event, Outcome, PageFault, PageHeader, Record, WalEnd, WalPages, WalReader,
+};
 use pgclinic_format::{ControlFile, Lsn, MultiXactId};
 use pgclinic_source::Source;
 
@@ -11,6 +15,8 @@ use crate::wal::recovery::Recovery;
 
 /// Breaks of older WAL that are told.
 const BREAKS_MAX: usize = 100;
+/// Prepared transactions that are remembered; `max_prepared_transactions` is far lower.
+const PREPARED_MAX: usize = 1 << 16;
 
 /// What stands where the checkpoint record should.
 #[derive(Clone, PartialEq, Debug)]
@@ -61,6 +67,8 @@ pub struct Chain {
     pub bytes: u64,
     /// Records that are right.
     pub records: u64,
+    /// Transactions that were prepared and not ended, since the last break.
+    pub prepared: BTreeSet<u32>,
 }
 
 /// What was seen without reading all of the WAL.
@@ -117,12 +125,14 @@ impl WalSurvey {
             let broken = match reader.find_first() {
                 Ok(first) => {
                     chain.from.get_or_insert(first);
-                    follow(&mut reader, until, &mut chain.records)
+                    follow(&mut reader, until, (&mut chain, shape.major))
                 }
                 Err(end) => Some(end),
             };
             chain.bytes += reader.pages().bytes_read;
             let Some(end) = broken else { break };
+            // What ends them may be what cannot be read.
+            chain.prepared.clear();
             let is_out_of_reach = !reader.pages().troubles.is_empty();
             number = shape
                 .segment_number(end.at.max(Lsn(begin)))
@@ -137,15 +147,33 @@ impl WalSurvey {
 }
 
 /// Reads up to `until`; the place where the links break before it.
-fn follow(reader: &mut WalReader<impl WalPages>, until: Lsn, records: &mut u64) -> Option<WalEnd> {
+fn follow(
+    reader: &mut WalReader<impl WalPages>,
+    until: Lsn,
+    (chain, major): (&mut Chain, u16),
+) -> Option<WalEnd> {
     while reader.position() < until {
         match reader.read() {
-            Ok(_) => *records += 1,
+            Ok(record) => {
+                chain.records += 1;
+                chain.note_prepared(&Event::of(&record, major));
+            }
             Err(end) if end.record >= until => return None,
             Err(end) => return Some(end),
         }
     }
     None
+}
+
+impl Chain {
+    fn note_prepared(&mut self, event: &Event<'_>) {
+        let Event::Ended(ended) = event else { return };
+        if ended.outcome != Outcome::Prepared {
+            self.prepared.remove(&ended.xid.0);
+        } else if self.prepared.len() < PREPARED_MAX {
+            self.prepared.insert(ended.xid.0);
+        }
+    }
 }
 
 /// Backwards from the segment of the redo point as long as each segment is there, on the timeline

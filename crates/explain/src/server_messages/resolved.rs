@@ -142,7 +142,9 @@ fn named(relation: &Relation) -> Named {
         RelKind::Sequence => FileKind::Sequence,
         RelKind::Toast => FileKind::Toast,
         RelKind::MaterializedView => FileKind::MaterializedView,
-        RelKind::WithoutStorage | RelKind::Unknown(_) => FileKind::Unknown,
+        RelKind::PartitionedTable | RelKind::WithoutStorage | RelKind::Unknown(_) => {
+            FileKind::Unknown
+        }
     };
     Named {
         name: relation.qualified_name(),
