@@ -19,6 +19,7 @@ use crate::cluster::Cluster;
 use crate::collation::{Collation, DEFAULT_COLLATION};
 use crate::columns::ColumnNames;
 use crate::comparison::Comparison;
+use crate::contradictions::{Contradiction, mend_columns, mend_relations};
 use crate::error::ReadGap;
 use crate::files::{DatabaseDirectory, ForkFiles};
 use crate::heap_scan::{HeapScan, RawRow};
@@ -70,6 +71,8 @@ pub struct Catalog {
     pub relations: BTreeMap<Oid, Relation>,
     /// What could not be read.
     pub troubles: Vec<ReadGap>,
+    /// Rows that say what no server writes; what they must have said was put in its place.
+    pub contradictions: Vec<Contradiction>,
     /// Some access method of the database makes encrypted relations.
     pub encrypts: bool,
     /// Relations whose rows in `pg_class` are lost, as other witnesses name them. Those with an OID
@@ -158,6 +161,7 @@ impl Catalog {
             encoding: known.and_then(|database| database.encoding),
             relations: BTreeMap::new(),
             troubles: Vec::new(),
+            contradictions: Vec::new(),
             encrypts: false,
             lost_relations: Vec::new(),
             lost_pages: BTreeSet::new(),
@@ -266,6 +270,7 @@ impl Reader<'_> {
         let pg_class = self.cluster.mapped_file(self.home, PG_CLASS);
         let (relations, class_places) = self.read_relations(pg_class);
         catalog.relations = relations;
+        catalog.contradictions = mend_relations(self.cluster, self.home, &mut catalog.relations);
         self.doubt_what_does_not_name_itself(&catalog.relations);
         let (mut columns, attribute_places) = match depth {
             Depth::Names => (BTreeMap::new(), None),
@@ -274,6 +279,8 @@ impl Reader<'_> {
                 self.read_columns(pg_attribute)
             }
         };
+        catalog.contradictions.extend(mend_columns(&mut columns));
+        self.doubt_contradictions(&catalog.contradictions);
         if let Some(places) = class_places {
             let is_whole = |places: &RowPlaces| places.is_sound() && !places.has_zeroed();
             let columns_are_whole = attribute_places.as_ref().is_some_and(is_whole);
@@ -457,6 +464,19 @@ impl Reader<'_> {
             }
         });
         (relations, places)
+    }
+
+    /// What a row says that cannot be may be wrong in more than is known.
+    fn doubt_contradictions(&mut self, contradictions: &[Contradiction]) {
+        let database = self.home.database;
+        let gaps = contradictions.iter().map(|own| {
+            let what = format!(
+                "row of {} (OID {}) in {} of database {database}",
+                own.name, own.relation, own.catalog
+            );
+            ReadGap::new(what, own.what.clone())
+        });
+        self.troubles.extend(gaps);
     }
 
     /// `pg_class` names itself and the catalogs that are needed to read it; one that does not is

@@ -24,6 +24,7 @@ mod collator;
 mod columns;
 mod comparison;
 mod context;
+mod contradictions;
 mod control_state;
 mod database;
 mod databases;
@@ -78,6 +79,7 @@ pub use collation::{Collation, CollationProvider, CollationVersion, MachineColla
 pub use collator::Collator;
 pub use comparison::Comparison;
 pub use context::{DatabaseContext, ForkContext};
+pub use contradictions::Contradiction;
 pub use control_state::ControlState;
 pub use database::{Database, LostDatabase};
 pub use error::{OpenError, ReadGap};

@@ -23,6 +23,7 @@ registry! {
     /// Checks of a database's files against its catalogs.
     pub static DATABASE_CHECKS: [DatabaseCheck] = [
         collation_version_changed::CollationVersionChanged,
+        catalog_row_contradictory::CatalogRowContradictory,
         catalog_attributes_missing::CatalogAttributesMissing,
         catalog_key_duplicate::CatalogKeyDuplicate,
         catalog_reference_missing::CatalogReferenceMissing,

@@ -25,6 +25,7 @@ use pgclinic_format::{BlockNo, Fork, Oid, RelationMap};
 use super::entries::{NAME, WORD, each_entry};
 use crate::catalog_encoding::CatalogEncoding;
 use crate::cluster::Cluster;
+use crate::comparison::Comparison;
 use crate::file_name::fork_path;
 use crate::files::DatabaseDirectory;
 use crate::relation::{Column, Relation};
@@ -113,6 +114,7 @@ pub(crate) fn lost_relations(class: &ClassWitness<'_>) -> LostRelations {
     let whole = class.read_oids(&mut candidates, &mut found);
     found.was_asked = whole;
     if candidates.is_empty() && (whole || class.is_whole_without_index()) {
+        class.add_described_with_files(&mut found.relations);
         return found;
     }
     found.was_asked |= class.read_names(&mut candidates, whole);
@@ -120,6 +122,8 @@ pub(crate) fn lost_relations(class: &ClassWitness<'_>) -> LostRelations {
     found.relations = class.counted(candidates);
     if class.may_lack_rows(&found) {
         class.add_described_alone(&mut found.relations);
+    } else {
+        class.add_described_with_files(&mut found.relations);
     }
     found
 }
@@ -301,6 +305,24 @@ impl ClassWitness<'_> {
                 has_columns: true,
                 is_unread: false,
             }
+        }));
+    }
+
+    /// The same where the file that the relation was born with is there, and nobody's: its row went
+    /// with all entries that named it, as in an older copy of `pg_class` and its indexes.
+    fn add_described_with_files(&self, lost: &mut Vec<LostRelation>) {
+        if !self.cluster.may_compare(Comparison::FilesWithCatalogs) {
+            return;
+        }
+        let mut described = Vec::new();
+        self.add_described_alone(&mut described);
+        let named: HashSet<Oid> = lost.iter().filter_map(|lost| lost.oid).collect();
+        let files = self.relations.values();
+        let claimed: HashSet<Oid> = files.map(|relation| relation.filenode).collect();
+        lost.extend(described.into_iter().filter(|own| {
+            let is_free = |filenode: &Oid| !claimed.contains(filenode);
+            let is_new = own.oid.is_some_and(|oid| !named.contains(&oid));
+            is_new && own.filenode.as_ref().is_some_and(is_free)
         }));
     }
 

@@ -49,7 +49,8 @@ pub(super) fn view(account: &SalvageReport) -> View {
     blocks.extend(large_objects(&account.large_objects));
     blocks.extend(sequences(&account.sequences));
     let inherent = account.not_salvaged.iter().filter(|entry| entry.inherent);
-    let title_of_inherent = card(Tone::Plain, "To be known").about("nothing is lost by it");
+    let title_of_inherent =
+        card(Tone::Plain, "To be known").about("it does not change the verdict");
     blocks.extend(title_of_inherent.unless_empty(reasons(inherent)));
     View::new(
         title,

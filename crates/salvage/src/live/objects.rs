@@ -13,7 +13,7 @@ use super::snapshots::Reader;
 use super::table_file::TableFile;
 use super::table_rows::TableRows;
 use super::tables::LiveTable;
-use super::{Live, leave_locked, locks};
+use super::{Live, filenode_of, leave_locked, locks, witnesses};
 use crate::formats::form_named;
 use crate::salvage::large_objects::{Objects, file_of, write};
 use crate::salvage::{SalvageError, SalvageOptions, not_salvaged};
@@ -74,11 +74,20 @@ pub(super) fn salvage<'a>(
     let name = format!("{}/large_objects", crate::encoded(&live.target.database));
     let file = file_of(live.options.form, &name);
     let mut log = String::new();
+    let mut accounts = Vec::new();
     for relation in &relations {
         let part = format!("{file}.{}", relation.name);
-        log.push_str(&gather(live, relation, &part, kept, &mut objects)?);
+        let (refused, account) = gather(live, relation, &part, kept, &mut objects)?;
+        log.push_str(&refused);
+        accounts.extend(account);
     }
     live.write_log(&file, &log)?;
+    // What the server gives of a page of zeros is nothing: indexes know what stood there.
+    let asked = witnesses::ask_of_objects(live, &relations, accounts)?;
+    lost.extend(asked.gaps);
+    for account in asked.tables {
+        objects.lose_rows(&account);
+    }
     if objects.is_empty() {
         return Ok(None);
     }
@@ -87,19 +96,19 @@ pub(super) fn salvage<'a>(
 }
 
 /// Brings the rows of one relation into a file that never gets its name, and from there to the
-/// objects; what the server refused.
+/// objects; what the server refused, and the account of the relation, unless others hold it.
 fn gather<'a>(
     live: &Live<'a>,
     relation: &LiveTable,
     part: &str,
     kept: &mut Option<Reader<'a>>,
     objects: &mut Objects,
-) -> Result<String, SalvageError> {
+) -> Result<(String, Option<TableAccount>), SalvageError> {
     let options = SalvageOptions {
         form: form_named("binary").expect("a form of the register"),
         ..live.options.clone()
     };
-    let account = TableAccount::default();
+    let account = live.open_account(relation);
     let rows = TableRows::together(live.folder.begin(part)?);
     let mut work = TableFile::new(rows, account, live.way, RowsOut::Binary);
     live.read_rows(relation, &mut work, &options, kept)?;
@@ -125,8 +134,10 @@ fn gather<'a>(
         leave_locked(&mut work.account, &locks::why(error));
         objects.leave_out_of_reach();
     }
-    objects.lose(relation.oid, work.account.places);
-    Ok(work.log)
+    objects.lose(relation.oid, std::mem::take(&mut work.account.places));
+    work.account.filenode = filenode_of(relation, kept).unwrap_or(0);
+    let account = Some(work.account).filter(|_| work.locked.is_none());
+    Ok((work.log, account))
 }
 
 /// Takes the values of a row.

@@ -371,12 +371,12 @@ impl<'a> TableFile<'a> {
                 why: VALUE_REFUSED.into(),
             });
         }
-        let into = match self.files.parts_suspects() {
-            true if !reasons.is_empty() => {
-                columns.insert(0, literal(&reasons.join("; ")));
-                RowsInto::Suspects
-            }
-            _ => RowsInto::Table,
+        let is_apart = self.files.parts_suspects() && !reasons.is_empty();
+        let into = if is_apart {
+            columns.insert(0, literal(&reasons.join("; ")));
+            RowsInto::Suspects
+        } else {
+            RowsInto::Table
         };
         let given = LiveTable {
             columns: columns.join(", "),

@@ -103,7 +103,7 @@ pub(super) fn ask(
             gaps: Vec::new(),
         }
     } else {
-        asked(live, known)?
+        asked(live, &[], known)?
     };
     account.not_salvaged.extend(found.gaps);
     account.not_salvaged.extend(unlogged(live));
@@ -117,7 +117,27 @@ pub(super) fn ask(
     Ok(tables)
 }
 
-fn asked(live: &Live<'_>, tables: Vec<TableAccount>) -> Result<RunningLosses, SalvageError> {
+/// The same of the two relations that large objects stand in.
+pub(super) fn ask_of_objects(
+    live: &Live<'_>,
+    relations: &[LiveTable],
+    accounts: Vec<TableAccount>,
+) -> Result<RunningLosses, SalvageError> {
+    if live.progress.is_interrupted() {
+        return Ok(RunningLosses::default());
+    }
+    let mut found = asked(live, relations, accounts)?;
+    // Of nothing nobody asks who would tell that it is missing.
+    let has_rows = found.tables.iter().any(|table| table.rows.written > 0);
+    found.gaps.retain(|gap| !gap.inherent || has_rows);
+    Ok(found)
+}
+
+fn asked(
+    live: &Live<'_>,
+    more: &[LiveTable],
+    tables: Vec<TableAccount>,
+) -> Result<RunningLosses, SalvageError> {
     let opened = live.files.as_they_are();
     let opened = opened.and_then(|(cluster, source)| {
         let database = Files::database(&source)?;
@@ -134,9 +154,10 @@ fn asked(live: &Live<'_>, tables: Vec<TableAccount>) -> Result<RunningLosses, Sa
             });
         }
     };
+    let own = live.tables.iter().map(|(own, _)| own);
     let answers = Answers {
         live,
-        tables: live.tables.iter().map(|(own, _)| (own.oid, own)).collect(),
+        tables: own.chain(more).map(|own| (own.oid, own)).collect(),
         source,
         page_bytes: cluster.build.block_size,
         segment_blocks: cluster.build.segment_blocks(),

@@ -3,6 +3,7 @@
 use pgclinic_cluster::{Cluster, Comparison, ControlState};
 use pgclinic_format::ControlFile;
 use pgclinic_format::control_file::State;
+use pgclinic_format::two_phase::xid_of_name;
 use pgclinic_model::document::{NotChecked, ReplayAccount, SalvageReport};
 use pgclinic_source::SourceErrorKind;
 
@@ -27,7 +28,7 @@ pub(super) fn of_cluster(cluster: &Cluster, replay: Option<&ReplayAccount>) -> V
     } else {
         None
     };
-    let status = status_gaps(cluster);
+    let status = status_gaps(cluster).into_iter().chain(prepared(cluster));
     control.into_iter().chain(wal).chain(status).collect()
 }
 
@@ -75,6 +76,25 @@ fn status_gaps(cluster: &Cluster) -> Vec<NotChecked> {
         ..not_salvaged(lost, &format!("the directory {path} is missing"))
     };
     lost.map(gap).collect()
+}
+
+/// Transactions that wait for their second phase: their rows are not committed, and not salvaged.
+fn prepared(cluster: &Cluster) -> Option<NotChecked> {
+    let major = cluster.layout.major;
+    let files = cluster.source().list("pg_twophase").ok()?;
+    let waiting = files
+        .iter()
+        .filter_map(|file| xid_of_name(&file.name, major));
+    let waiting: Vec<String> = waiting.map(|xid| xid.to_string()).collect();
+    let what = format!("changes of {} prepared transactions", waiting.len());
+    let why = format!(
+        "they wait for COMMIT PREPARED or ROLLBACK PREPARED, and count as not committed: {}; --rows all writes what they inserted",
+        waiting.join(", ")
+    );
+    (!waiting.is_empty()).then(|| NotChecked {
+        inherent: true,
+        ..not_salvaged(&what, &why)
+    })
 }
 
 /// A control file that cannot be trusted is named, with what the write-ahead log says in its place.

@@ -12,7 +12,9 @@ use std::path::PathBuf;
 
 use pgclinic_format::Oid;
 use pgclinic_format::oid::PG_LARGEOBJECT;
-use pgclinic_model::document::{DoubtfulObject, LargeObjectsAccount, LossPlace, PLACES_MAX};
+use pgclinic_model::document::{
+    DoubtfulObject, LargeObjectsAccount, LossPlace, PLACES_MAX, TableAccount,
+};
 use pgclinic_spill::Part;
 use pgclinic_spill::{SortedRecords, SortedRuns};
 
@@ -84,6 +86,8 @@ pub(crate) struct ObjectLosses {
     pages: BTreeMap<Oid, u64>,
     /// Objects without their row in `pg_largeobject_metadata`.
     rows: BTreeSet<Oid>,
+    /// Pages of which it is not known whose they are.
+    nameless_pages: u64,
     /// A file of them could not be read.
     out_of_reach: bool,
 }
@@ -162,6 +166,15 @@ impl Objects {
         self.places.extend(places);
     }
 
+    /// What witnesses know of one of the two relations, and a server did not give.
+    pub(crate) fn lose_rows(&mut self, account: &TableAccount) {
+        if account.oid == PG_LARGEOBJECT {
+            self.losses.nameless_pages += account.rows.lost;
+        }
+        self.losses.out_of_reach |= account.out_of_reach;
+        self.lose(account.oid, account.places.iter().cloned());
+    }
+
     /// What is missing of them may be whole: a relation of theirs could not be read.
     pub(crate) fn leave_out_of_reach(&mut self) {
         self.losses.out_of_reach = true;
@@ -172,7 +185,7 @@ impl Objects {
         LargeObjectsAccount {
             database,
             lost_objects: self.losses.objects(),
-            lost_pages: self.losses.pages.values().sum(),
+            lost_pages: self.losses.pages.values().sum::<u64>() + self.losses.nameless_pages,
             out_of_reach: self.losses.out_of_reach,
             places: self.places.clone(),
             ..LargeObjectsAccount::default()

@@ -1,0 +1,248 @@
+//! Rows of `pg_class` and `pg_attribute` that say what no server writes, and what they say by all
+//! the rest of the row and by the files.
+//!
+//! One flipped bit of `relkind` makes a view of a table, and its rows would be missed by nobody.
+//! Truth: `heap_create` in `src/backend/catalog/heap.c` gives files to relations of certain kinds
+//! alone; `RemoveAttributeById` takes the type from a dropped column.
+
+use std::collections::{BTreeMap, HashMap};
+
+use pgclinic_format::index_page::AccessMethod;
+use pgclinic_format::types::FIRST_NORMAL_OID;
+use pgclinic_format::{Fork, Oid};
+use pgclinic_source::Presence;
+
+use crate::cluster::Cluster;
+use crate::comparison::Comparison;
+use crate::file_name::fork_path;
+use crate::files::DatabaseDirectory;
+use crate::relation::{Column, Persistence, RelKind, Relation};
+
+/// `pg_toast`, as text: names of schemas are not read yet.
+const PG_TOAST_NAMESPACE: &str = "99";
+/// How the name of a dropped column begins.
+const DROPPED_NAME: &str = "........pg.dropped.";
+
+/// A row of a catalog that contradicts itself, the files, or another row.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Contradiction {
+    /// The relation that the row is of, or whose column it is of.
+    pub relation: Oid,
+    /// The name in the row, without a schema.
+    pub name: String,
+    /// `pg_class` or `pg_attribute`.
+    pub catalog: &'static str,
+    /// What it says, and why that cannot be.
+    pub what: String,
+}
+
+/// Makes of the relations what they must be, and tells what their rows said.
+pub(crate) fn mend_relations(
+    cluster: &Cluster,
+    home: &DatabaseDirectory,
+    relations: &mut BTreeMap<Oid, Relation>,
+) -> Vec<Contradiction> {
+    let claims = claims(relations);
+    let mut found = Vec::new();
+    for relation in relations.values_mut() {
+        let is_alone = || {
+            claimants(&claims, relation)
+                .iter()
+                .all(|oid| *oid == relation.oid)
+        };
+        let has_file = relation.filenode != 0 && is_alone() && has_file(cluster, home, relation);
+        let (oid, name) = (relation.oid, relation.name.clone());
+        let told = mend(relation, has_file).into_iter();
+        found.extend(told.map(|what| Contradiction {
+            relation: oid,
+            name: name.clone(),
+            catalog: "pg_class",
+            what,
+        }));
+    }
+    // Rows of different moments may name one file.
+    if cluster.may_compare(Comparison::FilesWithCatalogs) {
+        found.extend(
+            relations
+                .values()
+                .filter_map(|own| shares_file(own, relations, &claims)),
+        );
+    }
+    found
+}
+
+/// Relations by the files that they say are theirs.
+type Claims = HashMap<(Oid, Oid), Vec<Oid>>;
+
+fn claims(relations: &BTreeMap<Oid, Relation>) -> Claims {
+    let mut claims = Claims::new();
+    let lasting = relations.values().filter(|own| {
+        own.filenode != 0 && own.kind.has_storage() && own.persistence != Persistence::Temporary
+    });
+    for own in lasting {
+        let file = (own.tablespace, own.filenode);
+        claims.entry(file).or_default().push(own.oid);
+    }
+    claims
+}
+
+fn claimants<'c>(claims: &'c Claims, relation: &Relation) -> &'c [Oid] {
+    let own = claims.get(&(relation.tablespace, relation.filenode));
+    own.map_or(&[], Vec::as_slice)
+}
+
+/// The first file of the relation is there, as that of a relation that lasts.
+fn has_file(cluster: &Cluster, home: &DatabaseDirectory, relation: &Relation) -> bool {
+    let mut homes = cluster.homes.iter();
+    let own =
+        homes.find(|own| own.tablespace == relation.tablespace && own.database == home.database);
+    own.is_some_and(|own| {
+        let path = fork_path(&own.folder, relation.filenode, Fork::Main, 0);
+        let there = Presence::of_file(cluster.source().as_ref(), &path);
+        matches!(there, Presence::There(_))
+    })
+}
+
+/// What the row of a relation says that cannot be; each is taken back.
+fn mend(relation: &mut Relation, has_file: bool) -> Vec<String> {
+    let mut told = Vec::new();
+    if relation.shared && relation.oid >= FIRST_NORMAL_OID {
+        relation.shared = false;
+        told.push("relisshared is set, and only catalogs are shared".to_owned());
+    }
+    if let Some(kind) = right_kind(relation).filter(|_| has_file) {
+        relation.kind = kind;
+        told.push(format!(
+            "relkind is wrong: by its access method and its file, {}, it is {}",
+            relation.filenode,
+            words_of(kind)
+        ));
+    }
+    if relation.persistence == Persistence::Temporary && has_file {
+        relation.persistence = Persistence::Permanent;
+        told.push(format!(
+            "relpersistence says that it is temporary, and its file, {}, is not",
+            relation.filenode
+        ));
+    }
+    let has_method = relation.access_method.is_some() || relation.foreign_method.is_some();
+    if is_of_rows(relation.kind) && !has_method {
+        relation.access_method = Some(AccessMethod::Heap);
+        told.push("relam is 0, and every table has an access method".to_owned());
+    }
+    told
+}
+
+fn is_of_rows(kind: RelKind) -> bool {
+    matches!(
+        kind,
+        RelKind::Table | RelKind::Toast | RelKind::MaterializedView
+    )
+}
+
+/// The kind of a relation that has a file, where its row says another.
+fn right_kind(relation: &Relation) -> Option<RelKind> {
+    let by_rows = match relation.schema.as_str() {
+        PG_TOAST_NAMESPACE => RelKind::Toast,
+        _ => RelKind::Table,
+    };
+    match (relation.kind, relation.access_method) {
+        (kind, Some(method)) if is_of_rows(kind) && method != AccessMethod::Heap => {
+            Some(RelKind::Index)
+        }
+        (RelKind::Index, Some(AccessMethod::Heap)) => Some(by_rows),
+        (kind, _) if kind.has_storage() => None,
+        (_, Some(AccessMethod::Heap)) => Some(by_rows),
+        (_, Some(_)) => Some(RelKind::Index),
+        (_, None) if relation.foreign_method.is_some() => None,
+        (_, None) => Some(RelKind::Sequence),
+    }
+}
+
+fn words_of(kind: RelKind) -> &'static str {
+    match kind {
+        RelKind::Index => "an index",
+        RelKind::Sequence => "a sequence",
+        RelKind::Toast => "a TOAST table",
+        _ => "a table",
+    }
+}
+
+/// Another row names the same file.
+fn shares_file(
+    own: &Relation,
+    relations: &BTreeMap<Oid, Relation>,
+    claims: &Claims,
+) -> Option<Contradiction> {
+    let mut others = claimants(claims, own).iter().filter(|oid| **oid != own.oid);
+    let other = relations.get(others.next()?)?;
+    let is_claimant = claimants(claims, own).contains(&own.oid);
+    is_claimant.then(|| Contradiction {
+        relation: own.oid,
+        name: own.name.clone(),
+        catalog: "pg_class",
+        what: format!(
+            "relfilenode is {}, and so is that of {}",
+            own.filenode, other.name
+        ),
+    })
+}
+
+/// A dropped column has lost its type and its name: one that has both is there. And the other way
+/// round.
+pub(crate) fn mend_columns(columns: &mut BTreeMap<Oid, Vec<Column>>) -> Vec<Contradiction> {
+    let mut found = Vec::new();
+    for (relation, columns) in columns {
+        for column in columns {
+            let is_named_so = column.name.starts_with(DROPPED_NAME);
+            let what = match (column.dropped, column.type_oid) {
+                (true, 1..) if !is_named_so => "is set, and the column has a type and a name",
+                (false, 0) if is_named_so => "is not set, and the column has no type and no name",
+                _ => continue,
+            };
+            column.dropped = !column.dropped;
+            found.push(Contradiction {
+                relation: *relation,
+                name: column.name.clone(),
+                catalog: "pg_attribute",
+                what: format!("attisdropped {what}"),
+            });
+        }
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_dropped_column_has_no_type() {
+        let column = |name: &str, type_oid, dropped| Column {
+            attnum: 1,
+            name: name.to_owned(),
+            type_oid,
+            typmod: -1,
+            collation: 0,
+            not_null: false,
+            dropped,
+            generated: crate::relation::Generated::No,
+            storage: b'p',
+            compression: 0,
+            layout: pgclinic_format::ColumnLayout {
+                attlen: 4,
+                attalign: 4,
+            },
+            missing: None,
+            has_missing: false,
+        };
+        let gone = "........pg.dropped.1........";
+        let right = vec![column("a", 23, false), column(gone, 0, true)];
+        let wrong = vec![column("a", 23, true), column(gone, 0, false)];
+        let mut columns = BTreeMap::from([(16384, right.clone()), (16385, wrong)]);
+        let found = mend_columns(&mut columns);
+        assert_eq!(found.len(), 2);
+        assert!(found.iter().all(|own| own.relation == 16385));
+        assert!(columns.values().all(|own| *own == right));
+    }
+}
