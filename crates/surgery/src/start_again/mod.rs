@@ -45,7 +45,7 @@ use std::num::NonZeroUsize;
 use std::path::Path;
 use std::sync::Arc;
 
-use pgclinic_cluster::{Cluster, OpenOptions};
+use pgclinic_cluster::{Cluster, ControlState, OpenOptions};
 use pgclinic_format::BlockNo;
 use pgclinic_format::control_file::FILE_BYTES;
 use pgclinic_model::Progress;
@@ -164,7 +164,11 @@ pub fn plan_denied_status(
 }
 
 fn planned(cluster: &Cluster, found: Found) -> StartPlan {
-    let control = cluster.control.trusted();
+    let control = match &cluster.control {
+        // It is of this cluster, whatever day it is from.
+        ControlState::Older { control, .. } => Some(control),
+        other => other.trusted(),
+    };
     let identifier = control.map(|own| own.system_identifier.to_string());
     let basis = HealBasis {
         system_identifier: identifier.unwrap_or_default(),

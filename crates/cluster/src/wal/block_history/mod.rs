@@ -26,6 +26,7 @@ mod tracked;
 mod verdict;
 mod wal_copies;
 
+pub(super) use goal::is_checkpoint_of;
 pub use outcome::{ExactPage, NotProven, PageOrigin};
 pub use segments::{FoundSegment, FoundSegments, missing_segments};
 pub use status_pages::StatusAddress;
