@@ -1,5 +1,5 @@
-//! A control file that is older than the cluster: what is planned lets the server start with every
-//! row.
+//! A control file that does not fit: copied back from an earlier day, or truncated after its live
+//! part. What is planned lets the server start with every row.
 
 use std::fs;
 use std::path::Path;
@@ -162,4 +162,28 @@ fn files_as_old_as_their_control_file_leave_it_as_it_is() {
         "{:?}",
         cluster.control
     );
+}
+
+#[test]
+fn a_control_file_truncated_after_its_live_part_is_filled_up() {
+    let copy = copy_of(&seed(&server(15), Checksums::On));
+    let path = copy.pgdata.join(CONTROL_FILE);
+    let whole = fs::read(&path).expect("a control file");
+    for left in [296, 512, 4096] {
+        fs::write(&path, &whole[..left]).expect("a write");
+        let plan = plan(&copy.pgdata).expect("a plan");
+        let cures = plan.cures.iter().map(|own| (own.name.as_str(), own.safety));
+        let cures: Vec<_> = cures.collect();
+        assert_eq!(cures, [("fill-control-file", Safety::Exact)]);
+        let journals = tempfile::tempdir().expect("a directory");
+        let journal = journals.path().join("journal");
+        carry_out(&copy.pgdata, &plan, &journal);
+        assert!(fs::read(&path).expect("a control file") == whole);
+        pgclinic_surgery::undo(&journal, None).expect("the first bytes");
+        assert_eq!(fs::read(&path).expect("a control file").len(), left);
+    }
+    // Without its checksum nothing vouches for the rest.
+    fs::write(&path, &whole[..280]).expect("a write");
+    let plan = plan(&copy.pgdata).expect("a plan");
+    assert_eq!(plan.cures[0].name, "control-file-from-wal");
 }
