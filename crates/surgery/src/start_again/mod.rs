@@ -175,6 +175,7 @@ fn planned(cluster: &Cluster, found: Found) -> StartPlan {
     let basis = HealBasis {
         system_identifier: identifier.unwrap_or_default(),
         control_file: control_hash(cluster),
+        requests: None,
     };
     let mut plan = StartPlan {
         request: Vec::new(),
