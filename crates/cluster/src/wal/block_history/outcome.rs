@@ -348,7 +348,7 @@ impl fmt::Display for NotProven {
             ),
             NotProven::WalCopiesDiffer { from, one, other } => write!(
                 f,
-                "{one} and {other} hold different records, and nothing tells which are this cluster's: WAL from {from} on is not known there, and has no image of the block after it"
+                "{one} and {other} hold different records, and nothing shows which are this cluster's: WAL from {from} on is not known there, and has no image of the block after it"
             ),
             NotProven::Gap { end, file } => write!(
                 f,
