@@ -92,12 +92,12 @@ fn of_another_cluster(control: &ControlFile, of_wal: u64) -> Draft {
 /// A server that begins with it finds no checkpoint, or goes on without recovery.
 fn older_than_the_cluster(control: &ControlFile, checkpoint: Lsn) -> Draft {
     let own = control.checkpoint_lsn;
-    let said = match control.state {
+    let claim = match control.state {
         State::ShutDown => "says that the server was shut down with the checkpoint",
         _ => "names the checkpoint",
     };
     let message = format!(
-        "the file is older than the cluster: it {said} at {own}, pg_wal has a later history with its last checkpoint at {checkpoint}, and pages carry LSNs of the records there"
+        "the file is older than the cluster: it {claim} at {own}, pg_wal has a later history with its last checkpoint at {checkpoint}, and pages carry LSNs of the records there"
     );
     let draft = Draft::new(&CONTROL_FILE_INCONSISTENT, message).bytes(32, 40);
     let draft = draft.fact("checkpoint", own.to_string());
