@@ -164,7 +164,7 @@ impl<'a> ChainSearch<'a> {
                 break Err(broken);
             }
         };
-        let reached = end.map_or_else(|end| end.record, |end| end);
+        let reached = end.unwrap_or_else(|end| end.record);
         let outcome = match end {
             Ok(end) if is_met => Ok(end),
             Err(end) if is_met => self.last_record(end),
