@@ -63,9 +63,9 @@ pub(crate) fn build_of(source: &dyn Source, control: &ControlState) -> Build {
     }
     let block_size = block_size_of_pages(source);
     let doubted = match control {
-        ControlState::WrongCrc(control) | ControlState::Foreign { control, .. } => {
-            Build::of(control)
-        }
+        ControlState::WrongCrc(control)
+        | ControlState::Foreign { control, .. }
+        | ControlState::Older { control, .. } => Build::of(control),
         _ => None,
     };
     let agrees = |build: &Build| block_size.is_none_or(|size| size == build.block_size);

@@ -1,7 +1,7 @@
 //! What tells the version of a cluster: `PG_VERSION` and the control file.
 
 use pgclinic_format::control_file::{ControlFault, FILE_BYTES};
-use pgclinic_format::{ControlFile, Layout};
+use pgclinic_format::{ControlFile, Layout, Lsn};
 use pgclinic_source::{Presence, Source, SourceErrorKind, read_all};
 
 use crate::error::OpenError;
@@ -21,6 +21,13 @@ pub enum ControlState {
         control: ControlFile,
         /// The system identifier of the cluster, by its WAL.
         of_wal: u64,
+    },
+    /// Read, and older than the cluster: its checkpoint is not where recovery begins.
+    Older {
+        /// What it says.
+        control: ControlFile,
+        /// The last checkpoint in `pg_wal`.
+        checkpoint: Lsn,
     },
     /// It makes no sense.
     Fault(ControlFault),

@@ -32,7 +32,7 @@ use crate::read_again::ReadAgain;
 use crate::state::{State, StreamedFiles};
 use crate::transaction_log::{PAGES_PER_FILE, TransactionLog, XIDS_PER_BYTE};
 use crate::truncated;
-use crate::wal::{LabelState, control_from_wal, judge};
+use crate::wal::{LabelState, control_from_wal, judge, judge_age};
 
 /// What is known of the files of a cluster before it is opened.
 pub struct OpenOptions {
@@ -335,7 +335,10 @@ fn read_cluster(
     let is_running = matches!(state, State::Running { .. });
     // The server that runs has read its own.
     let control = match (end, is_running) {
-        (End::There, false) => judge(source.as_ref(), layout, control),
+        (End::There, false) => {
+            let control = judge(source.as_ref(), layout, control);
+            judge_age(source.as_ref(), layout, control, label)
+        }
         _ => control,
     };
     let build = build_of(source.as_ref(), &control);

@@ -18,6 +18,7 @@ use crate::storage::{Disk, Storage};
 
 /// The file that marks a copy.
 pub const MARKER_FILE: &str = "pgclinic.drill";
+const CONTROL_FILE: &str = "global/pg_control";
 const MARKER_LINE: &str = "system identifier: ";
 
 /// Why the cluster may be written to.
@@ -37,7 +38,7 @@ pub enum Consent {
 
 /// The number of the cluster, when its control file can be trusted.
 pub fn system_identifier(pgdata: &Path) -> Option<u64> {
-    let path = pgdata.join("global/pg_control");
+    let path = pgdata.join(CONTROL_FILE);
     let mut bytes = vec![0; FILE_BYTES];
     let read = Disk.read_at(&path, 0, &mut bytes).ok()?;
     let control = ControlFile::parse(bytes.get(..read)?).ok()?;
@@ -214,21 +215,43 @@ fn home_of(pgdata: &Path, path: &str) -> PathBuf {
         .unwrap_or_else(|| pgdata.to_path_buf())
 }
 
-/// The journal must not lie in what it protects.
+/// The journal must not lie in what it protects, nor in another cluster: a server there may read
+/// or remove what lies in its directories.
 pub(crate) fn check_outside(pgdata: &Path, journal: &Path) -> Result<()> {
-    let nearest = journal.ancestors().find_map(|path| {
+    let refuse = |why: String| {
+        Err(Error::Journal {
+            path: journal.into(),
+            why,
+        })
+    };
+    let Some(nearest) = nearest_directory(journal) else {
+        return Ok(());
+    };
+    if nearest.starts_with(pgdata) {
+        return refuse("it would lie inside the data directory; name a directory outside".into());
+    }
+    match nearest.ancestors().find(|path| is_data_directory(path)) {
+        Some(other) => refuse(format!(
+            "it would lie inside another data directory, {}; name a directory outside",
+            other.display()
+        )),
+        None => Ok(()),
+    }
+}
+
+/// The path up to where it exists, without links.
+fn nearest_directory(path: &Path) -> Option<PathBuf> {
+    path.ancestors().find_map(|path| {
         let path = if path.as_os_str().is_empty() {
             Path::new(".")
         } else {
             path
         };
         fs::canonicalize(path).ok()
-    });
-    if nearest.is_some_and(|nearest| nearest.starts_with(pgdata)) {
-        return Err(Error::Journal {
-            path: journal.into(),
-            why: "it would lie inside the data directory; name a directory outside".into(),
-        });
-    }
-    Ok(())
+    })
+}
+
+/// What every cluster has at its root.
+fn is_data_directory(path: &Path) -> bool {
+    path.join("PG_VERSION").is_file() && path.join(CONTROL_FILE).is_file()
 }

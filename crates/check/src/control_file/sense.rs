@@ -7,7 +7,7 @@ use std::ops::Range;
 
 use pgclinic_cluster::{Cluster, ControlState, file_place};
 use pgclinic_format::control_file::{CHECKSUM_VERSION_AT, State};
-use pgclinic_format::{ControlFile, Layout};
+use pgclinic_format::{ControlFile, Layout, Lsn};
 use pgclinic_model::document::{FileKind, Level};
 use pgclinic_model::plan::Safety;
 use pgclinic_model::{Rule, Severity};
@@ -25,6 +25,7 @@ pub struct ControlFileInconsistent;
 
 const NO_CHECKPOINT: &str = "PANIC:  could not locate a valid checkpoint record";
 const RESTORE_OWN: &str = "copy the cluster first; then put back the control file of this cluster, from where it was moved or from a backup or standby with its system identifier, and replay WAL from there; without it pgclinic salvage reads the rows, with the checkpoint that it finds in pg_wal";
+const FROM_WAL: &str = "start no server with it, which would begin at the wrong place; pgclinic heal writes the control file from the last checkpoint in pg_wal, from which recovery runs";
 const INCOMPATIBLE: Option<&str> = Some("FATAL:  database files are incompatible with server");
 
 /// A value that makes no sense: what was seen, its bytes in the file, what the server says.
@@ -51,6 +52,10 @@ impl ClusterCheck for ControlFileInconsistent {
             ControlState::Foreign { control, of_wal } => {
                 return out.add(of_another_cluster(control, *of_wal));
             }
+            ControlState::Older {
+                control,
+                checkpoint,
+            } => return out.add(older_than_the_cluster(control, *checkpoint)),
             ControlState::Fault(_) | ControlState::Unreadable(_) => return,
         };
         let mut found = build_options(control);
@@ -82,6 +87,24 @@ fn of_another_cluster(control: &ControlFile, of_wal: u64) -> Draft {
     let draft = draft.remedy("restore-file-from-copy", Safety::ShowOnly, RESTORE_OWN);
     let place = file_place(CONTROL_FILE, FileKind::ControlFile);
     draft.rooted().server_says(NO_CHECKPOINT).place(place)
+}
+
+/// A server that begins with it finds no checkpoint, or goes on without recovery.
+fn older_than_the_cluster(control: &ControlFile, checkpoint: Lsn) -> Draft {
+    let own = control.checkpoint_lsn;
+    let claim = match control.state {
+        State::ShutDown => "says that the server was shut down with the checkpoint",
+        _ => "names the checkpoint",
+    };
+    let message = format!(
+        "the file is older than the cluster: it {claim} at {own}, pg_wal has a later history with its last checkpoint at {checkpoint}, and pages carry LSNs of the records there"
+    );
+    let draft = Draft::new(&CONTROL_FILE_INCONSISTENT, message).bytes(32, 40);
+    let draft = draft.fact("checkpoint", own.to_string());
+    let draft = draft.fact("checkpoint_of_wal", checkpoint.to_string());
+    let draft = draft.remedy("control-file-from-wal", Safety::Exact, FROM_WAL);
+    let place = file_place(CONTROL_FILE, FileKind::ControlFile);
+    draft.rooted().place(place)
 }
 
 /// The complaint, if `wrong` holds.

@@ -150,6 +150,7 @@ fn pages_come_back_from_a_backup_and_the_wal_since() {
 fn a_saved_plan_is_proven_again_and_an_edited_one_is_refused() {
     let ward = Ward::new();
     ward.hurt(&ward.table, 5);
+    ward.hurt(&ward.table, 7);
     let plans = tempfile::tempdir().expect("a directory");
     let plan = plans.path().join("plan.json");
     ward.heal(&["--backup", text(&ward.backup), "--save", text(&plan)])
@@ -160,6 +161,18 @@ fn a_saved_plan_is_proven_again_and_an_edited_one_is_refused() {
     let wrong = plans.path().join("edited.json");
     fs::write(&wrong, edited).expect("a write");
     ward.heal(&["--apply", text(&wrong), "--yes"]).exits(2);
+    // A request goes with its cure, so that what is left is a plan for what is left.
+    let mut shorter: HealDocument = serde_json::from_str(&whole).expect("JSON");
+    shorter.request.remove(0);
+    shorter.cures.remove(0);
+    assert!(!shorter.cures.is_empty(), "something is left");
+    fs::write(&wrong, serde_json::to_vec(&shorter).expect("JSON")).expect("a write");
+    let refused = ward.heal(&["--apply", text(&wrong), "--yes"]).exits(2);
+    assert!(
+        refused.err.contains("the plan was edited"),
+        "{}",
+        refused.err
+    );
     let healed = document(&ward.heal(&["--apply", text(&plan), "--yes"]).exits(0));
     assert_eq!(healed.outcome, HealOutcome::Healed);
     let mut running = ward.start();

@@ -9,7 +9,7 @@ use pgclinic_format::{LpFlags, Page};
 use pgclinic_model::document::{HealOutcome, HealProof};
 use pgclinic_model::plan::Safety;
 use pgclinic_servers::{Checksums, Server, StartOptions, StopMode};
-use pgclinic_testkit::{copy_of, execute, seed, server, value};
+use pgclinic_testkit::{as_primary, copy_of, execute, seed, server, value};
 
 use crate::common::{self, text};
 use crate::heal_evidence::{PAGE, ROWS, Ward, document, without_wal};
@@ -158,6 +158,58 @@ fn blocks_past_the_end_and_missing_files_come_back() {
         ward.heal(&words).exits(0);
         rows_are_back(&ward);
     }
+}
+
+/// One journal holds 8,192 blocks: until the last of them is there, the table counts as damaged.
+#[test]
+fn a_long_end_comes_back_with_several_plans() {
+    const BROAD: &str =
+        "CREATE TABLE public.broad (id int PRIMARY KEY, v text) WITH (fillfactor = 10);
+        INSERT INTO public.broad SELECT g, repeat('x', 800) FROM generate_series(1, 8600) AS g";
+    const COUNT: &str =
+        "SELECT count(*) || ' ' || sum(id) || ' ' || sum(length(v)) FROM public.broad";
+    let ward = Ward::new();
+    let options = as_primary().with("wal_keep_size", "512MB");
+    let mut running = ward.copy.start_with(&options).expect("a server");
+    execute(&running, BROAD);
+    let rows = value(&running, COUNT);
+    let path = value(&running, "SELECT pg_relation_filepath('public.broad')");
+    running.stop(StopMode::Fast).expect("a stop");
+    let file = fs::File::options()
+        .write(true)
+        .open(ward.copy.pgdata.join(&path));
+    let file = file.expect("a file");
+    assert_eq!(file.metadata().expect("a length").len(), 8600 * PAGE);
+    file.set_len(100 * PAGE).expect("a cut");
+
+    let first = document(&ward.heal(&["--yes"]).exits(1));
+    assert_eq!(first.outcome, HealOutcome::DamageRemains);
+    let left: Vec<_> = first
+        .not_healed
+        .iter()
+        .map(|own| (&own.path, &own.blocks))
+        .collect();
+    assert_eq!(
+        left,
+        [(&path, &vec![[8292, 8600]])],
+        "{:?}",
+        first.not_healed
+    );
+    let command = &first.not_healed[0].commands[0];
+    assert!(
+        command.starts_with("pgclinic heal ") && command.ends_with(" --yes"),
+        "{command}"
+    );
+    assert_eq!(file.metadata().expect("a length").len(), 8292 * PAGE);
+    common::check_json(&ward.copy.pgdata, 1);
+
+    let second = document(&ward.heal(&["--yes"]).exits(0));
+    assert_eq!(second.outcome, HealOutcome::Healed);
+    assert_eq!(file.metadata().expect("a length").len(), 8600 * PAGE);
+    common::check_json(&ward.copy.pgdata, 0);
+    let mut running = ward.start();
+    assert_eq!(value(&running, COUNT), rows);
+    running.stop(StopMode::Fast).expect("a stop");
 }
 
 /// Without a copy and without the record that makes the file nobody knows how far it reached.

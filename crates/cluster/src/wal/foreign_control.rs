@@ -16,11 +16,11 @@ use crate::control_state::ControlState;
 use crate::wal::last_checkpoint::{Search, first_identifier, shape_of};
 
 /// Blocks that carry the LSN of their last record: so many are no chance.
-const BLOCKS_NEEDED: usize = 3;
+pub(super) const BLOCKS_NEEDED: usize = 3;
 /// Newest segments in which they are looked for.
-const SEGMENTS_MAX: usize = 64;
+pub(super) const SEGMENTS_MAX: usize = 64;
 /// Blocks of one segment that are asked.
-const BLOCKS_MAX: usize = 100_000;
+pub(super) const BLOCKS_MAX: usize = 100_000;
 /// `pg_default` and `pg_global`.
 const DEFAULT_TABLESPACE: u32 = 1663;
 const GLOBAL_TABLESPACE: u32 = 1664;
@@ -94,7 +94,12 @@ fn last_records(search: &Search<'_>, number: u64) -> Option<BTreeMap<(FileNumber
 }
 
 /// The LSN of a page as its file has it.
-fn lsn_of(source: &dyn Source, build: Build, file: FileNumber, block: BlockNo) -> Option<Lsn> {
+pub(super) fn lsn_of(
+    source: &dyn Source,
+    build: Build,
+    file: FileNumber,
+    block: BlockNo,
+) -> Option<Lsn> {
     let directory = match file.tablespace {
         DEFAULT_TABLESPACE => format!("base/{}", file.database),
         GLOBAL_TABLESPACE => "global".to_owned(),

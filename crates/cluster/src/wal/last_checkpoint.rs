@@ -111,6 +111,11 @@ impl<'a> Search<'a> {
         SegmentPages::new(self.source, self.shape, files, self.timelines.clone())
     }
 
+    /// Where the last checkpoint record stands, and what it says.
+    pub(super) fn last(&mut self) -> Option<(Lsn, Checkpoint)> {
+        self.newest().map(|found| (found.at, found.checkpoint))
+    }
+
     /// The last checkpoint record, from the newest segment backwards.
     fn newest(&mut self) -> Option<Found> {
         let numbers: Vec<u64> = self.files.segments.keys().rev().copied().collect();

@@ -6,6 +6,7 @@ mod counters;
 mod files;
 mod foreign_control;
 mod last_checkpoint;
+mod older_control;
 mod pages;
 mod recovery;
 mod replay;
@@ -16,6 +17,7 @@ mod touched;
 
 pub(crate) use foreign_control::judge;
 pub(crate) use last_checkpoint::{control_from_wal, is_segment_name};
+pub(crate) use older_control::judge_age;
 
 pub use block_history::{
     BlockAddress, CopyOfCluster, Evidence, ExactPage, ForkEnd, FoundSegment, FoundSegments,

@@ -80,6 +80,10 @@ pub struct HealBasis {
     pub system_identifier: String,
     /// BLAKE3 of `global/pg_control`, in hexadecimal: every start of a server changes it.
     pub control_file: String,
+    /// Of a saved plan: SHA-256 of its requests and of the ids of its cures, in hexadecimal. One of
+    /// them that was taken out by hand is missed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub requests: Option<String>,
 }
 
 /// Where pages were looked for that come back.

@@ -107,6 +107,13 @@ fn control_gap(cluster: &Cluster) -> Option<NotChecked> {
             "it is that of another cluster, with system identifier {}: pg_wal has {of_wal}, and the pages follow its records",
             control.system_identifier
         ),
+        ControlState::Older {
+            control,
+            checkpoint,
+        } => format!(
+            "it is older than the cluster: its checkpoint is at {}, pg_wal has one at {checkpoint}, and the pages follow its records",
+            control.checkpoint_lsn
+        ),
         ControlState::Fault(fault) => fault.to_string(),
         ControlState::Unreadable(why) => why.clone(),
     };

@@ -141,6 +141,7 @@ fn basis_of(cluster: &Cluster) -> Result<HealBasis> {
     Ok(HealBasis {
         system_identifier: control.system_identifier.to_string(),
         control_file: control_file_hash(cluster)?,
+        requests: None,
     })
 }
 

@@ -1,8 +1,8 @@
 //! A control file written again from the last checkpoint in WAL: recovery begins there, as it would
 //! have.
 
-use pgclinic_cluster::Cluster;
 use pgclinic_cluster::wal::StartKind;
+use pgclinic_cluster::{Cluster, ControlState};
 use pgclinic_format::build::put_bytes;
 use pgclinic_format::control_file::{FILE_BYTES, State, places};
 use pgclinic_format::{ControlFile, Lsn};
@@ -13,7 +13,7 @@ use super::ground::Ground;
 use super::new_control::keeps_time_stamps;
 use super::page_counters::{PageCounters, count_pages};
 use super::reset_wal::nonce_at;
-use super::{CONTROL_FILE, Draft, StartOptions, recovery, write};
+use super::{CONTROL_FILE, Draft, StartOptions, control_bytes, recovery, write};
 use crate::error::{Error, Result};
 
 pub(super) const NAME: &str = "control-file-from-wal";
@@ -67,6 +67,13 @@ pub(super) fn draft(cluster: &Cluster, options: &StartOptions<'_>) -> Result<Dra
             "written from the fields below",
             write(cluster, CONTROL_FILE, bytes, FILE_BYTES as u64),
         );
+    let draft = match &cluster.control {
+        ControlState::Older { control, .. } => draft.because(format!(
+            "the control file is older: its checkpoint is at {}, and pages carry LSNs of records after it. Its settings stay",
+            control.checkpoint_lsn
+        )),
+        _ => draft,
+    };
     let draft = doubts.into_iter().fold(draft, Draft::warn);
     Ok(Draft {
         fields: fields(&control),
@@ -121,6 +128,14 @@ fn completed(
         track_commit_timestamp: found.track_commit_timestamp || keeps_time_stamps(cluster),
         ..found.clone()
     };
+    if let ControlState::Older { control: older, .. } = &cluster.control {
+        control.max_connections = older.max_connections;
+        control.max_worker_processes = older.max_worker_processes;
+        control.max_prepared_transactions = older.max_prepared_transactions;
+        control.wal_level = older.wal_level;
+        control.track_commit_timestamp |= older.track_commit_timestamp;
+        control.default_char_signedness = older.default_char_signedness;
+    }
     if control.min_recovery_timeline <= control.checkpoint.timeline {
         control.min_recovery_timeline = 0;
     }
@@ -137,7 +152,13 @@ fn completed(
 /// What no record tells: the settings of a cluster as initdb leaves them, until the server notes
 /// its own.
 fn base(cluster: &Cluster, control: &ControlFile, pages: &PageCounters) -> Vec<u8> {
-    let mut base = vec![0; FILE_BYTES];
+    let is_older = matches!(cluster.control, ControlState::Older { .. });
+    let mut base = if is_older {
+        control_bytes(cluster)
+    } else {
+        Vec::new()
+    };
+    base.resize(FILE_BYTES, 0);
     let mut put = |at: usize, value: &[u8]| put_bytes(&mut base, at, value);
     let unlogged = pages.numbers().unlogged_lsn;
     let unlogged = unlogged.map_or(Lsn(1000), |own| own.value).0.max(1000);
@@ -145,6 +166,9 @@ fn base(cluster: &Cluster, control: &ControlFile, pages: &PageCounters) -> Vec<u
         places::UNLOGGED_LSN,
         &unlogged.saturating_add(1).to_le_bytes(),
     );
+    if is_older {
+        return base;
+    }
     // replica
     put(places::WAL_LEVEL, &1u32.to_le_bytes());
     put(places::MAX_WAL_SENDERS, &10u32.to_le_bytes());

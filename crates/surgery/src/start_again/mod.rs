@@ -12,6 +12,7 @@
 mod asked;
 mod backup_label;
 mod control_file;
+mod control_length;
 mod databases;
 mod directories;
 mod draft;
@@ -45,7 +46,7 @@ use std::num::NonZeroUsize;
 use std::path::Path;
 use std::sync::Arc;
 
-use pgclinic_cluster::{Cluster, OpenOptions};
+use pgclinic_cluster::{Cluster, ControlState, OpenOptions};
 use pgclinic_format::BlockNo;
 use pgclinic_format::control_file::FILE_BYTES;
 use pgclinic_model::Progress;
@@ -61,7 +62,7 @@ use draft::{Draft, Found, Stops, kept_name, remove, write};
 const CONTROL_FILE: &str = "global/pg_control";
 
 /// Names of the cures with which a server starts again.
-pub const START_CURES: [&str; 12] = [
+pub const START_CURES: [&str; 13] = [
     directories::NAME,
     modes::NAME,
     version_files::NAME,
@@ -72,6 +73,7 @@ pub const START_CURES: [&str; 12] = [
     status_files::NAME,
     STATUS_FROM_HINT_BITS,
     tablespace_links::NAME,
+    control_length::NAME,
     control_file::NAME,
     reset_wal::NAME,
 ];
@@ -164,11 +166,16 @@ pub fn plan_denied_status(
 }
 
 fn planned(cluster: &Cluster, found: Found) -> StartPlan {
-    let control = cluster.control.trusted();
+    let control = match &cluster.control {
+        // It is of this cluster, whatever day it is from.
+        ControlState::Older { control, .. } => Some(control),
+        other => other.trusted(),
+    };
     let identifier = control.map(|own| own.system_identifier.to_string());
     let basis = HealBasis {
         system_identifier: identifier.unwrap_or_default(),
         control_file: control_hash(cluster),
+        requests: None,
     };
     let mut plan = StartPlan {
         request: Vec::new(),
@@ -204,6 +211,11 @@ fn found(cluster: &Cluster, options: &StartOptions<'_>) -> Result<Found> {
     if !is_reset {
         // A reset fills them with the rest.
         found.add(status_files::found(cluster, options));
+    }
+    // Who writes the file writes all of it.
+    let is_written = |draft: &Draft| draft.files.iter().any(|own| own.path == CONTROL_FILE);
+    if !wal.drafts.iter().any(is_written) {
+        found.drafts.extend(control_length::draft(cluster));
     }
     found.add(wal);
     Ok(found)

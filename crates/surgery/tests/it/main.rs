@@ -19,3 +19,4 @@ mod pg_checksums;
 mod safety;
 mod start_again;
 mod start_evidence;
+mod start_older_control;

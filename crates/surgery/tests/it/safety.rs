@@ -230,3 +230,23 @@ fn a_copy_does_not_go_into_its_own_cluster() {
         assert!(!inside.exists(), "nothing was written");
     }
 }
+
+/// A server there might take it for its own, and remove it.
+#[test]
+fn a_journal_never_lies_in_another_data_directory() {
+    let (copy, other) = (copy(), copy());
+    mark_copy(&copy.pgdata).expect("a mark");
+    let patch = patch(&copy.pgdata, "PG_VERSION");
+    for journal in ["journal", "pg_wal/journal", "base/not/there/journal"] {
+        let journal = other.pgdata.join(journal);
+        let refused = write(&copy.pgdata, &patch, &journal, Consent::Marked);
+        let refused = refused.expect_err("it is another cluster").to_string();
+        assert!(
+            refused.contains("inside another data directory"),
+            "{refused}"
+        );
+        assert!(!journal.exists(), "nothing is made there");
+    }
+    let beside = other.pgdata.with_file_name("journal");
+    write(&copy.pgdata, &patch, &beside, Consent::Marked).expect("it lies beside both");
+}

@@ -10,7 +10,7 @@ use pgclinic_model::document::{CheckDocument, CureRequest, FileKind, NotHealed};
 use pgclinic_model::{Finding, Severity, shell_word};
 use pgclinic_surgery::cures::{ProvenPage, RESTORE_END};
 
-use super::evidence::{Found, Search, address_of};
+use super::evidence::{Found, Search, address_of, words};
 use crate::exit::Failure;
 
 /// More blocks would make a journal that is too large to be read again.
@@ -33,6 +33,17 @@ pub(super) struct TruncatedTable {
     has_no_gap: bool,
     /// The last one that another file names.
     last_named: Option<u32>,
+    /// A saved plan asks for it, which was made with what other files name.
+    is_planned: bool,
+}
+
+/// Blocks that come back with one plan.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Part {
+    /// The first one that does not.
+    until: u32,
+    /// Where the table ends.
+    end: u32,
 }
 
 /// The finding is that a table ends too early.
@@ -78,7 +89,11 @@ pub(super) fn planned_tables(
     let own = requests.iter().filter(|own| own.cure == RESTORE_END);
     let tables = own.filter_map(|request| {
         let files = files_of(&request.path, cluster, forks)?;
-        Some(table_of(files, String::new(), cluster, None))
+        let table = table_of(files, String::new(), cluster, None);
+        Some(TruncatedTable {
+            is_planned: true,
+            ..table
+        })
     });
     tables.collect()
 }
@@ -100,6 +115,7 @@ fn table_of(
         files,
         relation,
         last_named,
+        is_planned: false,
     }
 }
 
@@ -167,6 +183,24 @@ fn proven_end(table: &TruncatedTable, end: Option<&ForkEnd>) -> Result<u32, Stri
     Ok(blocks)
 }
 
+/// As many blocks as one journal holds. The rest is left for the next plan only where that is sure
+/// to find it: where another file names a block of it, so that the table counts as damaged until
+/// then.
+fn part_of(table: &TruncatedTable, end: u32) -> Result<Part, String> {
+    let missing = end - table.first;
+    if missing <= BLOCKS_MAX {
+        return Ok(Part { until: end, end });
+    }
+    let until = table.first.saturating_add(BLOCKS_MAX);
+    let is_found_again = table.last_named.is_some_and(|last| last >= until);
+    if is_found_again || table.is_planned {
+        return Ok(Part { until, end });
+    }
+    Err(format!(
+        "{missing} blocks are missing, one plan gives back {BLOCKS_MAX} at most, and no other file names a block after those, so that nothing would show that the rest is missing: restore the file from a backup, with the cluster rolled forward"
+    ))
+}
+
 fn end_words(blocks: u32, end: Option<&ForkEnd>) -> String {
     let is_from_wal = end.is_some_and(|end| end.is_from_wal);
     if is_from_wal {
@@ -212,13 +246,11 @@ impl Search<'_, '_> {
         evidence: &Evidence<'_>,
         found: &mut Found,
     ) -> Result<Result<(), String>, Failure> {
-        let missing = blocks - table.first;
-        if missing > BLOCKS_MAX {
-            return Ok(Err(format!(
-                "{missing} blocks are missing, and one plan gives back {BLOCKS_MAX} at most: restore the file from a backup, with the cluster rolled forward"
-            )));
-        }
-        let addresses: Vec<_> = (table.first..blocks)
+        let part = match part_of(table, blocks) {
+            Ok(part) => part,
+            Err(why) => return Ok(Err(why)),
+        };
+        let addresses: Vec<_> = (table.first..part.until)
             .map(|block| address_of(&table.files, block))
             .collect();
         let recovered = self.recover(evidence, &addresses);
@@ -259,12 +291,36 @@ impl Search<'_, '_> {
         if !is_run {
             return Ok(Err("blocks between others are not proven".into()));
         }
+        if part.until < part.end {
+            found.not_healed.push(self.left_for_the_next(table, part));
+        }
         let path = table.files.path(0);
         let pages = pages.into_iter();
         found
             .proven
             .extend(pages.map(|(block, page)| ((path.clone(), block), page)));
         Ok(Ok(()))
+    }
+
+    /// Until then the table counts as damaged.
+    fn left_for_the_next(&self, table: &TruncatedTable, part: Part) -> NotHealed {
+        let mut command = vec![
+            "pgclinic heal".to_owned(),
+            shell_word(&self.pgdata.display().to_string()),
+        ];
+        command.extend(words(self.evidence));
+        command.push("--yes".into());
+        NotHealed {
+            path: table.files.path(0),
+            relation: Some(table.relation.clone()),
+            blocks: vec![[u64::from(part.until), u64::from(part.end)]],
+            needs_loss: false,
+            why: vec![format!(
+                "one plan gives back {BLOCKS_MAX} blocks at most: the next one goes on with block {}. Start no server before the table has its {} blocks",
+                part.until, part.end
+            )],
+            commands: vec![command.join(" ")],
+        }
     }
 
     fn not_given_back(&self, table: &TruncatedTable, why: String) -> NotHealed {

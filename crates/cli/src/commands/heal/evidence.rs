@@ -375,7 +375,7 @@ impl Search<'_, '_> {
             cluster,
         });
         Ok(Evidence {
-            wal: archives(self.evidence)?,
+            wal: archives(self.evidence, self.pgdata)?,
             copies: copies.collect(),
         })
     }
@@ -715,8 +715,15 @@ fn copies(evidence: &HealEvidence, world: &Env<'_>) -> Result<Vec<(String, Clust
     opened.collect()
 }
 
-fn archives(evidence: &HealEvidence) -> Result<Vec<WalDirectory>, Failure> {
-    let opened = evidence.wal.iter().map(|path| {
+fn archives(evidence: &HealEvidence, pgdata: &Path) -> Result<Vec<WalDirectory>, Failure> {
+    // What is named twice, or is the cluster's own, would be read twice and compared with itself.
+    let mut known: BTreeSet<PathBuf> = pgdata.join("pg_wal").canonicalize().into_iter().collect();
+    let is_new = |path: &&String| {
+        let full = Path::new(path).canonicalize();
+        let is_known = full.is_ok_and(|full| !known.insert(full));
+        !is_known
+    };
+    let opened = evidence.wal.iter().filter(is_new).map(|path| {
         let source = DataDirectory::open(Path::new(path))?;
         Ok(WalDirectory::archive(path.clone(), Arc::new(source)))
     });

@@ -118,6 +118,7 @@ fn without_plan(
         basis: HealBasis {
             system_identifier: read.system_identifier.unwrap_or_default(),
             control_file: String::new(),
+            requests: None,
         },
         request: Vec::new(),
         evidence: None,

@@ -169,6 +169,7 @@ fn document_of(
         basis: HealBasis {
             system_identifier: identifier,
             control_file: String::new(),
+            requests: None,
         },
         request: Vec::new(),
         evidence: None,

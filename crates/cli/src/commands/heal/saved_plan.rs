@@ -5,6 +5,7 @@ use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
+use pgclinic_format::digest::{Algorithm, Digest, hex};
 use pgclinic_model::document::{Cure, HealDocument};
 use pgclinic_report::Document;
 
@@ -16,10 +17,32 @@ const PLAN_BYTES_MAX: u64 = 1 << 30;
 
 /// Writes the plan, whole or not at all.
 pub(super) fn save(path: &Path, document: &HealDocument) -> Result<(), Failure> {
+    let mut document = document.clone();
+    document.basis.requests = Some(digest(&document));
     write_file(path, "plan", |out| {
-        serde_json::to_writer_pretty(&mut *out, document)?;
+        serde_json::to_writer_pretty(&mut *out, &document)?;
         writeln!(out)
     })
+}
+
+/// Of what is asked for and of the cures that follow from it: what was taken out of both by hand
+/// leaves a plan that could be made again.
+fn digest(document: &HealDocument) -> String {
+    let ids: Vec<&str> = document.cures.iter().map(|cure| cure.id.as_str()).collect();
+    // Plain data, which always has a text.
+    let text = serde_json::to_vec(&(&document.request, ids)).unwrap_or_default();
+    let mut digest = Digest::new(Algorithm::Sha256);
+    digest.update(&text);
+    hex(&digest.finish())
+}
+
+fn refuse_edited(saved: &HealDocument) -> Result<(), Failure> {
+    if saved.basis.requests.as_deref() == Some(&digest(saved)) {
+        return Ok(());
+    }
+    Err(Failure::new(
+        "the plan was edited: its requests and cures are not those that were saved. Nothing was written; make the plan again, and choose among its cures with --accept",
+    ))
 }
 
 /// Reads a plan.
@@ -32,7 +55,10 @@ pub(super) fn read(path: &Path) -> Result<HealDocument, Failure> {
     let read = file.take(PLAN_BYTES_MAX).read_to_end(&mut bytes);
     read.map_err(|error| unreadable(&error))?;
     match Document::from_json(&bytes) {
-        Ok(Document::Heal(document)) => Ok(document),
+        Ok(Document::Heal(document)) => {
+            refuse_edited(&document)?;
+            Ok(document)
+        }
         Ok(other) => Err(unreadable(&format!(
             "it is a document of {}",
             other.schema()

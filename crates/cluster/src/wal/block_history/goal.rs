@@ -80,7 +80,11 @@ impl Goal {
 }
 
 /// The record is the checkpoint that the control file has, to the second in which it was made.
-pub(super) fn is_checkpoint_of(record: &Record<'_>, major: u16, control: &ControlFile) -> bool {
+pub(in crate::wal) fn is_checkpoint_of(
+    record: &Record<'_>,
+    major: u16,
+    control: &ControlFile,
+) -> bool {
     match Event::of(record, major) {
         Event::Checkpoint { checkpoint, .. } => {
             record.lsn == control.checkpoint_lsn && is_same(&checkpoint, control)

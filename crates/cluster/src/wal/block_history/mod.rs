@@ -12,7 +12,10 @@
 //! written here.
 
 mod copied_pages;
+mod copy_records;
 mod goal;
+mod one_history;
+mod open_copy;
 mod outcome;
 mod page_copies;
 mod pass;
@@ -23,6 +26,7 @@ mod tracked;
 mod verdict;
 mod wal_copies;
 
+pub(super) use goal::is_checkpoint_of;
 pub use outcome::{ExactPage, NotProven, PageOrigin};
 pub use segments::{FoundSegment, FoundSegments, missing_segments};
 pub use status_pages::StatusAddress;
@@ -46,6 +50,7 @@ use crate::wal::files::Timelines;
 use crate::wal::replayed::page_store::{KeptPages, PageNumber, PageStore};
 use crate::wal::{Recovery, ReplaySpace};
 use goal::{Goal, GoalKind};
+use one_history::{HistorySearch, OneHistory};
 use page_copies::PageCopy;
 use pass::{Course, Start, pass};
 use status_pages::TrackedStatus;
@@ -199,6 +204,7 @@ pub fn recover_pages(
         shape: recovery.shape,
         copies: &copies,
         timelines: &timelines,
+        history: &OneHistory::default(),
         goal,
         control,
         major: cluster.layout.major,
@@ -270,12 +276,24 @@ fn recover<'a>(
         .map(|address| tracked_block(cluster, *address, copies))
         .collect();
     let whole_of_status = (!wanted.status.is_empty()).then_some(copies);
-    let start = start_of(
+    let mut start = start_of(
         (&blocks, whole_of_status),
         &course,
         oldest,
         recovery.start.redo,
     );
+    let history = history_since(cluster, &course, start);
+    let open = history.open.as_ref();
+    if let Some(open) = open {
+        if open.number >= last_segment(&course) {
+            return RecoveredBlocks::none_proven(wanted, &open.why());
+        }
+        start = Start::Segment(open.number.saturating_add(1));
+    }
+    let course = Course {
+        history: &history,
+        ..course
+    };
     let has_checksums = control.checksums();
     let pages = PageStore::new(cluster.page_bytes(), space, has_checksums);
     let shape = TrackedShape {
@@ -286,6 +304,10 @@ fn recover<'a>(
     };
     let mut tracked = TrackedBlocks::new(blocks, pages, copies, shape);
     let mut status = TrackedStatus::new(wanted.status, cluster.page_bytes(), course.major);
+    if let Some(open) = open {
+        tracked.lose_all(&open.why());
+        status.lose(open.from, &open.why(), |_| true);
+    }
     let passed = pass(course, start, (&mut tracked, &mut status), copies, progress);
     let status = status_verdicts(status, cluster, &passed, copies, &course.goal);
     RecoveredBlocks {
@@ -328,18 +350,45 @@ fn never_proven(cluster: &Cluster, address: BlockAddress) -> Option<NotProven> {
 /// The lowest segment from which on none is missing up to the goal. Nothing where that itself is
 /// missing.
 fn oldest_in_line(course: &Course<'_>) -> Option<u64> {
+    let last = last_segment(course);
+    let has = |number: u64| course.copies.has(number, course.timelines);
+    let line = (0..=last).rev().take_while(|number| has(*number));
+    line.last()
+}
+
+/// The one with the goal.
+fn last_segment(course: &Course<'_>) -> u64 {
     let goal = course.goal.at;
-    let last = match course.goal.kind {
+    match course.goal.kind {
         GoalKind::ShutdownCheckpoint => course.shape.segment_number(goal),
         // The end of WAL may be that of a segment.
         GoalKind::EndOfOwnWal | GoalKind::MinRecoveryPoint => {
             let before = goal.0.saturating_sub(1);
             course.shape.segment_number(Lsn(before))
         }
+    }
+}
+
+/// Which copies count of the segments that the pass reads.
+fn history_since(cluster: &Cluster, course: &Course<'_>, start: Start) -> OneHistory {
+    let first = match start {
+        Start::At(lsn) => course.shape.segment_number(lsn),
+        Start::Segment(number) => number,
     };
-    let has = |number: u64| course.copies.has(number, course.timelines);
-    let line = (0..=last).rev().take_while(|number| has(*number));
-    line.last()
+    let goal = course.goal.at;
+    let search = HistorySearch {
+        cluster,
+        control: course.control,
+        shape: course.shape,
+        copies: course.copies,
+        timelines: course.timelines,
+        limit: match course.goal.kind {
+            // Its record counts.
+            GoalKind::ShutdownCheckpoint => Lsn(goal.0.saturating_add(1)),
+            GoalKind::EndOfOwnWal | GoalKind::MinRecoveryPoint => goal,
+        },
+    };
+    search.decide(first..=last_segment(course))
 }
 
 /// Where the pass begins: at the earliest redo point of a copy that some block needs, or with all

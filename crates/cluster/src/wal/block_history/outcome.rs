@@ -213,6 +213,15 @@ pub enum NotProven {
     CopiesDiffer,
     /// The page has zeros where transactions or multixacts were given out.
     ZerosInStatus,
+    /// Copies of a segment hold different records, and nothing tells which are the cluster's.
+    WalCopiesDiffer {
+        /// Where the segment begins.
+        from: Lsn,
+        /// The file, and where it lies.
+        one: String,
+        /// The other one.
+        other: String,
+    },
     /// WAL has a gap, and no image of the block after it.
     Gap {
         /// Where it begins.
@@ -336,6 +345,10 @@ impl fmt::Display for NotProven {
             NotProven::NoPage { wal_from } => write!(
                 f,
                 "WAL from {wal_from} on has no image of the block, and no copy has a page to begin with"
+            ),
+            NotProven::WalCopiesDiffer { from, one, other } => write!(
+                f,
+                "{one} and {other} hold different records, and nothing shows which are this cluster's: WAL from {from} on is not known there, and has no image of the block after it"
             ),
             NotProven::Gap { end, file } => write!(
                 f,

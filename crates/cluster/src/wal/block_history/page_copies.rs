@@ -213,7 +213,7 @@ impl<'a> PageCopy<'a> {
 }
 
 /// The bytes of a block as they lie there.
-fn read_block(cluster: &Cluster, at: BlockAddress) -> Result<Vec<u8>, String> {
+pub(super) fn read_block(cluster: &Cluster, at: BlockAddress) -> Result<Vec<u8>, String> {
     let page_bytes = u64::from(cluster.build.block_size);
     let whole = cluster.build.segment_blocks().max(1);
     let segment = u32::try_from(u64::from(at.block) / whole).map_err(|error| error.to_string())?;

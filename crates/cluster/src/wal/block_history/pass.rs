@@ -6,6 +6,7 @@ use pgclinic_model::Progress;
 
 use super::copied_pages::CopiedPages;
 use super::goal::{Goal, GoalKind, is_checkpoint_of};
+use super::one_history::OneHistory;
 use super::outcome::NotProven;
 use super::page_copies::PageCopy;
 use super::status_pages::TrackedStatus;
@@ -31,6 +32,8 @@ pub(super) struct Course<'a> {
     pub(super) shape: Shape,
     pub(super) copies: &'a WalCopies,
     pub(super) timelines: &'a Timelines,
+    /// Which copies count.
+    pub(super) history: &'a OneHistory,
     pub(super) goal: Goal,
     /// Of the damaged cluster.
     pub(super) control: &'a ControlFile,
@@ -87,7 +90,12 @@ pub(super) fn pass<'a>(
     page_copies: &'a [PageCopy<'a>],
     progress: &dyn Progress,
 ) -> Passed<'a> {
-    let pages = CopiedPages::new(course.shape, course.copies, course.timelines);
+    let pages = CopiedPages::new(
+        course.shape,
+        course.copies,
+        course.timelines,
+        course.history,
+    );
     let mut pass = Pass {
         course,
         tracked,

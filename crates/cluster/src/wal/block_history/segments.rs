@@ -10,18 +10,19 @@
 
 use std::io::Read;
 
-use pgclinic_format::Lsn;
-use pgclinic_format::wal::{Shape, WalReader};
+use pgclinic_format::wal::{Shape, WalEnd, WalReader};
+use pgclinic_format::{ControlFile, Lsn};
 use pgclinic_source::decompressed;
 
 use super::copied_pages::CopiedPages;
 use super::goal::is_checkpoint_of;
+use super::one_history::{HistorySearch, OneHistory};
 use super::wal_copies::{SegmentCopy, WalCopies};
 use super::{Evidence, directories};
 use crate::cluster::Cluster;
-use crate::wal::StartKind;
 use crate::wal::files::Timelines;
 use crate::wal::replay::goes_on;
+use crate::wal::{Recovery, StartKind};
 
 /// More bytes would make a journal that is too long to be read again.
 const BYTES_MAX: u64 = 128 << 20;
@@ -77,57 +78,126 @@ pub fn missing_segments(
     copies.prefer_own();
     let target = recovery.timelines.target();
     let timelines = Timelines::to(target, &copies.histories, &shape);
-    let pages = CopiedPages::new(shape, &copies, &timelines);
     let from = recovery.start.redo.min(recovery.start.checkpoint);
-    let mut reader = WalReader::new(pages, shape, from);
-    let (major, mut is_met) = (cluster.layout.major, false);
-    let end = loop {
-        let broken = match reader.read_whole() {
-            Ok(record) if record.lsn == control.checkpoint_lsn => {
-                let own = record.parse();
-                is_met = own.is_ok_and(|own| is_checkpoint_of(&own, major, control));
-                if is_settled {
-                    break Ok(record.end);
-                }
-                continue;
-            }
-            Ok(_) => continue,
-            Err(end) => end,
-        };
-        if !reader.pages_mut().try_another_copy(broken.record) {
-            break Err(broken);
-        }
+    let chain = ChainSearch {
+        cluster,
+        control,
+        recovery,
+        copies: &copies,
+        timelines: &timelines,
+        from,
+        is_settled,
     };
-    let pages = reader.into_pages();
-    let at = control.checkpoint_lsn;
-    if !is_met {
-        let why = end.err().map_or(
-            "it is not the one that the control file has".to_owned(),
-            |end| end.to_string(),
-        );
-        return Err(format!("the checkpoint record at {at} is not found: {why}"));
+    let mut history = OneHistory::default();
+    // Each round leaves out more copies, or is the last one.
+    loop {
+        let (pages, broken, outcome) = chain.read(&history);
+        let next = chain.decide(broken);
+        if let Some(open) = &next.open {
+            return Err(open.why().to_string());
+        }
+        if next.left_out_count() <= history.left_out_count() {
+            let last = outcome?;
+            return found(&copies, &pages, &shape, (from, last), is_settled);
+        }
+        history = next;
     }
-    let last = match end {
-        Ok(end) => end,
-        Err(end) => {
-            let is_cut =
-                end.at > end.record && !copies.has(shape.segment_number(end.at), &timelines);
-            if is_cut {
-                return Err(format!(
-                    "no directory has the WAL at {}, in which a record goes on",
-                    end.at
-                ));
+}
+
+/// The records from the redo point on, in whichever copies they lie.
+struct ChainSearch<'a> {
+    cluster: &'a Cluster,
+    control: &'a ControlFile,
+    recovery: &'a Recovery,
+    copies: &'a WalCopies,
+    timelines: &'a Timelines,
+    from: Lsn,
+    is_settled: bool,
+}
+
+impl<'a> ChainSearch<'a> {
+    /// Which copies count of the segments up to `end`.
+    fn decide(&self, end: Lsn) -> OneHistory {
+        let shape = self.recovery.shape;
+        let checkpoint = self.control.checkpoint_lsn;
+        let limit = if self.is_settled {
+            checkpoint.0.saturating_add(1)
+        } else {
+            u64::MAX
+        };
+        let search = HistorySearch {
+            cluster: self.cluster,
+            control: self.control,
+            shape,
+            copies: self.copies,
+            timelines: self.timelines,
+            limit: Lsn(limit),
+        };
+        let last = shape.segment_number(Lsn(end.0.saturating_sub(1)));
+        search.decide(shape.segment_number(self.from)..=last)
+    }
+
+    /// Reads them as far as they hang together; where that ends, and whether it is their end.
+    fn read<'h>(&self, history: &'h OneHistory) -> (CopiedPages<'h>, Lsn, Result<Lsn, String>)
+    where
+        'a: 'h,
+    {
+        let shape = self.recovery.shape;
+        let pages = CopiedPages::new(shape, self.copies, self.timelines, history);
+        let mut reader = WalReader::new(pages, shape, self.from);
+        let at = self.control.checkpoint_lsn;
+        let mut is_met = false;
+        let end = loop {
+            let broken = match reader.read_whole() {
+                Ok(record) if record.lsn == at => {
+                    let own = record.parse();
+                    is_met = own.is_ok_and(|own| is_checkpoint_of(&own, shape.major, self.control));
+                    if self.is_settled {
+                        break Ok(record.end);
+                    }
+                    continue;
+                }
+                Ok(_) => continue,
+                Err(end) => end,
+            };
+            if !reader.pages_mut().try_another_copy(broken.record) {
+                break Err(broken);
             }
-            if let Some(page) = goes_on(cluster.source().as_ref(), recovery, end) {
-                return Err(format!(
-                    "WAL goes on at {page}, and no directory has all from {} on",
-                    end.record
-                ));
+        };
+        let reached = end.unwrap_or_else(|end| end.record);
+        let outcome = match end {
+            Ok(end) if is_met => Ok(end),
+            Err(end) if is_met => self.last_record(end),
+            Ok(_) => Err("it is not the one that the control file has".to_owned()),
+            Err(end) => Err(end.to_string()),
+        };
+        let outcome = outcome.map_err(|why| {
+            if is_met {
+                return why;
             }
-            end.record
+            format!("the checkpoint record at {at} is not found: {why}")
+        });
+        (reader.into_pages(), reached, outcome)
+    }
+
+    /// Where WAL ends by itself, and is not broken off.
+    fn last_record(&self, end: WalEnd) -> Result<Lsn, String> {
+        let number = self.recovery.shape.segment_number(end.at);
+        let is_cut = end.at > end.record && !self.copies.has(number, self.timelines);
+        if is_cut {
+            return Err(format!(
+                "no directory has the WAL at {}, in which a record goes on",
+                end.at
+            ));
         }
-    };
-    found(&copies, &pages, &shape, (from, last), is_settled)
+        if let Some(page) = goes_on(self.cluster.source().as_ref(), self.recovery, end) {
+            return Err(format!(
+                "WAL goes on at {page}, and no directory has all from {} on",
+                end.record
+            ));
+        }
+        Ok(end.record)
+    }
 }
 
 /// The segments of the chain that are not the cluster's own.

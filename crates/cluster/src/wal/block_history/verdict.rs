@@ -58,7 +58,7 @@ pub(super) fn verdicts<'a>(
         ends,
         refused_copies: Vec::new(),
         troubles: Vec::new(),
-        wal_bytes: passed.pages.bytes_read,
+        wal_bytes: passed.pages.bytes_read(),
         records: passed.records,
         pages: Some(pages),
     }

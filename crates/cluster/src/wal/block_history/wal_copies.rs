@@ -11,6 +11,7 @@ use std::collections::BTreeMap;
 use std::io::Read;
 use std::sync::Arc;
 
+use pgclinic_format::Lsn;
 use pgclinic_format::wal::{History, Shape};
 use pgclinic_source::{Entry, EntryKind, Result, Source, decompressed};
 
@@ -58,7 +59,7 @@ impl WalDirectory {
 }
 
 /// A file that holds a segment, or a part of it.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub(super) struct SegmentCopy {
     /// Those that are more likely whole come first.
     doubt: Doubt,
@@ -74,9 +75,22 @@ impl SegmentCopy {
     pub(super) fn is_own(&self) -> bool {
         self.place == 0 && self.doubt == Doubt::None
     }
+
+    /// The cluster's server wrote it, though it may have been truncated since.
+    pub(super) fn is_of_server(&self) -> bool {
+        self.place == 0 && matches!(self.doubt, Doubt::None | Doubt::OtherLength)
+    }
 }
 
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+/// A copy of a segment that may be read on the way through the timelines.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Candidate<'a> {
+    pub(super) copy: &'a SegmentCopy,
+    /// Of an older timeline than the segment's: what it holds counts up to here.
+    pub(super) until: Option<Lsn>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 enum Doubt {
     None,
     Compressed,
@@ -174,9 +188,27 @@ impl WalCopies {
     }
 
     /// The copies of a segment of this timeline.
-    pub(super) fn of(&self, number: u64, timeline: u32) -> impl Iterator<Item = &SegmentCopy> {
+    fn of(&self, number: u64, timeline: u32) -> impl Iterator<Item = &SegmentCopy> {
         let all = self.segments.get(&number).into_iter().flatten();
         all.filter(move |copy| copy.timeline == timeline)
+    }
+
+    /// The copies of a segment, the likeliest first: those of the newest timeline that has begun by
+    /// then, and after them those of the timelines before, which hold its beginning.
+    pub(super) fn candidates(&self, number: u64, timelines: &Timelines) -> Vec<Candidate<'_>> {
+        let Some(expected) = timelines.expected(number) else {
+            return Vec::new();
+        };
+        let own = self.of(number, expected);
+        let mut all: Vec<_> = own.map(|copy| Candidate { copy, until: None }).collect();
+        let older = (1..expected).rev();
+        for timeline in older.filter(|timeline| timelines.passes(*timeline)) {
+            let left = timelines.left(timeline, &self.histories);
+            let until = left.or(Some(Lsn(0)));
+            let own = self.of(number, timeline);
+            all.extend(own.map(|copy| Candidate { copy, until }));
+        }
+        all
     }
 
     /// Some directory has a file of the segment on the way.

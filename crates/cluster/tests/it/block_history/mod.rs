@@ -3,6 +3,7 @@
 mod copies;
 mod ground;
 mod many;
+mod parted;
 mod refused;
 mod status;
 
