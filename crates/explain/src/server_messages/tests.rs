@@ -328,6 +328,106 @@ const GALLERY: &[(&str, &str)] = &[
         "ERROR:  invalid overflow block number 5",
         "index-structure-broken",
     ),
+    (
+        "ERROR:  pg_largeobject entry for OID 16400, page 3 has invalid data field size 70000",
+        "large-object-damaged",
+    ),
+    (
+        "ERROR:  could not extend file \"base/16384/16390\": No space left on device\nHINT:  Check free disk space.",
+        "no-space-left",
+    ),
+    (
+        "PANIC:  could not open critical system index 2662",
+        "critical-system-index",
+    ),
+    (
+        "ERROR:  unexpected data beyond EOF in block 7 of relation base/16384/16390\nHINT:  This has been seen to occur with buggy kernels; consider updating your system.",
+        "unexpected-data-beyond-eof",
+    ),
+    (
+        "xmin 4000000000 equals or exceeds next valid transaction ID 0:755",
+        "xid-out-of-range",
+    ),
+    (
+        "number of attributes 2047 exceeds maximum expected for table 3",
+        "heap-tuple-malformed",
+    ),
+    (
+        "redirected line pointer points to a dead item at offset 9",
+        "update-chain-broken",
+    ),
+    (
+        "ERROR:  dead heap-only tuple (7, 9) is not linked to from any HOT chain",
+        "update-chain-broken",
+    ),
+    (
+        "ERROR:  could not create unique index \"docs_pkey\"\nDETAIL:  Key (id)=(7) is duplicated.",
+        "index-uniqueness-violated",
+    ),
+    (
+        "WARNING:  database \"shop\" must be vacuumed within 39985967 transactions",
+        "wraparound-protection",
+    ),
+    (
+        "FATAL:  could not receive data from WAL stream: ERROR:  requested WAL segment 000000010000000000000003 has already been removed",
+        "wal-not-available",
+    ),
+    (
+        "pg_rewind: error: source and target clusters are from different systems",
+        "rewind-refused",
+    ),
+    (
+        "pg_verifybackup: error: could not parse backup manifest: manifest ended unexpectedly",
+        "backup-manifest-unreadable",
+    ),
+    (
+        "pg_verifybackup: error: checksum mismatch for file \"base/5/1259\"",
+        "backup-differs-from-manifest",
+    ),
+    (
+        "pg_restore: error: did not find magic string in file header",
+        "dump-archive-damaged",
+    ),
+    (
+        "pg_dump: error: schema with OID 16400 does not exist",
+        "dump-finds-catalog-gap",
+    ),
+    (
+        "old cluster uses data checksums but the new one does not",
+        "upgrade-refused",
+    ),
+    (
+        "WARNING:  1 pg_attrdef record(s) missing for relation \"docs\"",
+        "catalog-rows-contradict",
+    ),
+    (
+        "WARNING:  database \"shop\" has a collation version mismatch",
+        "collation-version-mismatch",
+    ),
+    (
+        "ERROR:  could not read from hash-join temporary file: read only 512 of 8192 bytes",
+        "temporary-file-failed",
+    ),
+    (
+        "LOG:  corrupted statistics file \"pg_stat/pgstat.stat\"",
+        "statistics-file-corrupted",
+    ),
+    (
+        "ERROR:  could not create file \"base/16384/16390\": File exists",
+        "file-exists",
+    ),
+    (
+        "ERROR:  out of memory\nDETAIL:  Failed on request of size 1048576 in memory context \"ExecutorState\".",
+        "out-of-memory",
+    ),
+    (
+        "LOG:  invalid record length at 0/3000060: expected at least 24, got 0",
+        "wal-record-refused",
+    ),
+    (
+        "LOG:  invalid record length at 0/3000060: wanted 24, got 0",
+        "wal-record-refused",
+    ),
 ];
 
 fn first(text: &str) -> Match {
