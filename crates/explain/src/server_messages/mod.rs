@@ -5,6 +5,7 @@
 //! What a step says of a cluster (names, commands, ranges of bytes) is in `names`, shared by all.
 
 mod facts;
+pub mod log;
 mod message;
 mod names;
 mod pasted;
@@ -12,6 +13,7 @@ mod pattern;
 mod render;
 mod resolved;
 mod rows_at_risk;
+mod sqlstate;
 mod status_files;
 
 #[cfg(test)]
@@ -25,6 +27,7 @@ pub use facts::Facts;
 pub use message::{Match, ServerMessage};
 pub use names::Names;
 pub use render::{FIRST_LINE, explain_rule, render, render_unknown};
+use render::{place, visible};
 pub use resolved::{Named, Resolved, resolve};
 pub use rows_at_risk::RowsAtRisk;
 
@@ -115,6 +118,9 @@ const PAGES: &[&str] = &[
     include_str!("texts/checksum-failures-counter.md"),
     include_str!("texts/zero-damaged-pages-setting.md"),
     include_str!("texts/ignore-checksum-failure-setting.md"),
+    include_str!("texts/data-corrupted.md"),
+    include_str!("texts/index-corrupted.md"),
+    include_str!("texts/internal-error.md"),
 ];
 
 /// The messages that stand in a text, best first. The text may come with the prefixes of logs and
@@ -126,7 +132,43 @@ pub fn explain_message(text: &str) -> Vec<Match> {
         facts.complete(&text);
         Some(Match { message, facts })
     });
-    found.collect()
+    let found: Vec<Match> = found.collect();
+    if found.is_empty() {
+        let state = sqlstate::named_in(text.plain());
+        return state
+            .and_then(|state| explain_sqlstate(state, &text))
+            .into_iter()
+            .collect();
+    }
+    found
+}
+
+/// What an entry of a log means: its message decides, its other parts say more of the place.
+fn explain_logged(entry: &log::LogEntry) -> Option<Match> {
+    let message = Pasted::new(&entry.message);
+    let known = SERVER_MESSAGES
+        .iter()
+        .find_map(|page| Some((page, page.find(&message)?)));
+    let Some((page, mut facts)) = known else {
+        return explain_sqlstate(entry.sqlstate.as_deref()?, &message);
+    };
+    let whole = [&entry.message, &entry.detail, &entry.context].map(String::as_str);
+    facts.complete(&Pasted::new(&whole.join("\n")));
+    Some(Match {
+        message: page,
+        facts,
+    })
+}
+
+/// What a message of this SQLSTATE means whose words no page knows, with the files and blocks that
+/// stand in it in any language.
+fn explain_sqlstate(state: &str, text: &Pasted) -> Option<Match> {
+    let message = SERVER_MESSAGES
+        .iter()
+        .find(|message| message.stands_for.contains(&state))?;
+    let mut facts = Facts::of_any_language(text);
+    facts.complete(text);
+    Some(Match { message, facts })
 }
 
 /// The family of this name.

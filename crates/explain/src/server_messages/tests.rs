@@ -428,6 +428,23 @@ const GALLERY: &[(&str, &str)] = &[
         "LOG:  invalid record length at 0/3000060: wanted 24, got 0",
         "wal-record-refused",
     ),
+    (
+        "FEHLER:  XX001: ungültige Seite in Block 5 von Relation »base/5/16384«",
+        "data-corrupted",
+    ),
+    (
+        "リレーション\"base/5/16384\"のブロック5に不正なページ\nSQL state: XX001",
+        "data-corrupted",
+    ),
+    (
+        "ERREUR:  XX002: l'index « docs_pkey » contient une page zéro inattendue au bloc 3",
+        "index-corrupted",
+    ),
+    ("FEHLER:  XX000: etwas ganz anderes", "internal-error"),
+    (
+        "org.postgresql.util.PSQLException: FEHLER: kein Platz mehr [SQLSTATE 53100]",
+        "no-space-left",
+    ),
 ];
 
 fn first(text: &str) -> Match {
@@ -506,6 +523,23 @@ fn names_and_numbers_are_read() {
     );
     let facts = first("invalid memory alloc request size 18446744073709551594").facts;
     assert_eq!(facts.bytes, Some(18_446_744_073_709_551_594));
+}
+
+#[test]
+fn files_and_blocks_are_read_in_any_language() {
+    for text in [
+        "FEHLER:  XX001: ungültige Seite in Block 5 von Relation »base/5/16384«",
+        "リレーション\"base/5/16384\"のブロック5に不正なページ\nSQL state: XX001",
+        "ОШИБКА:  XX001: неверная страница в блоке 5 отношения base/5/16384",
+        "ERREUR: page invalide dans le bloc 5 de la relation base/5/16384\nÉtat SQL : XX001",
+    ] {
+        let facts = first(text).facts;
+        assert_eq!(
+            (facts.relation_path.as_deref(), facts.block),
+            (Some("base/5/16384"), Some(5)),
+            "{text}"
+        );
+    }
 }
 
 #[test]
