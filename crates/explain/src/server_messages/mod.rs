@@ -15,6 +15,7 @@ mod resolved;
 mod rows_at_risk;
 mod sqlstate;
 mod status_files;
+mod suggestions;
 
 #[cfg(test)]
 mod sites;
@@ -30,6 +31,7 @@ pub use render::{FIRST_LINE, explain_rule, render, render_unknown};
 use render::{place, visible};
 pub use resolved::{Named, Resolved, resolve};
 pub use rows_at_risk::RowsAtRisk;
+pub use suggestions::closest;
 
 use pasted::Pasted;
 
@@ -118,6 +120,12 @@ const PAGES: &[&str] = &[
     include_str!("texts/checksum-failures-counter.md"),
     include_str!("texts/zero-damaged-pages-setting.md"),
     include_str!("texts/ignore-checksum-failure-setting.md"),
+    include_str!("texts/ignore-system-indexes-setting.md"),
+    include_str!("texts/fsync-and-full-page-writes.md"),
+    include_str!("texts/pg-checksums.md"),
+    include_str!("texts/pg-surgery.md"),
+    include_str!("texts/pg-resetwal.md"),
+    include_str!("texts/amcheck.md"),
     include_str!("texts/data-corrupted.md"),
     include_str!("texts/index-corrupted.md"),
     include_str!("texts/internal-error.md"),
@@ -171,7 +179,32 @@ fn explain_sqlstate(state: &str, text: &Pasted) -> Option<Match> {
     Some(Match { message, facts })
 }
 
-/// The family of this name.
+/// The family of this name, or the page of this setting, tool, file or counter.
 pub fn message_named(name: &str) -> Option<&'static ServerMessage> {
-    SERVER_MESSAGES.iter().find(|message| message.name == name)
+    let term = as_term(name);
+    let named = SERVER_MESSAGES.iter().find(|message| message.name == name);
+    named.or_else(|| {
+        let has_term =
+            |message: &&ServerMessage| message.terms.iter().any(|known| as_term(known) == term);
+        SERVER_MESSAGES.iter().find(has_term)
+    })
+}
+
+/// A name as it is compared: people write `REINDEX SYSTEM`, `zero-damaged-pages` and
+/// `pg_surgery`.
+fn as_term(name: &str) -> String {
+    let of_name = |char: char| char.is_alphanumeric() || char == '.';
+    let words = name.trim().split(|char: char| !of_name(char));
+    let words: Vec<String> = words
+        .filter(|word| !word.is_empty())
+        .map(str::to_lowercase)
+        .collect();
+    words.join("_")
+}
+
+/// Every name that [`message_named`] knows.
+pub fn names() -> impl Iterator<Item = &'static str> {
+    SERVER_MESSAGES
+        .iter()
+        .flat_map(|message| std::iter::once(message.name).chain(message.terms.iter().copied()))
 }

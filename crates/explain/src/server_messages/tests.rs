@@ -440,6 +440,27 @@ const GALLERY: &[(&str, &str)] = &[
         "ERREUR:  XX002: l'index « docs_pkey » contient une page zéro inattendue au bloc 3",
         "index-corrupted",
     ),
+    (
+        "SET ignore_system_indexes = on",
+        "ignore-system-indexes-setting",
+    ),
+    (
+        "is full_page_writes = off safe on ZFS?",
+        "fsync-and-full-page-writes",
+    ),
+    (
+        "pg_checksums: error: data checksums are not enabled in cluster",
+        "pg-checksums",
+    ),
+    (
+        "SELECT heap_force_kill('docs'::regclass, ARRAY['(0, 7)']::tid[]);",
+        "pg-surgery",
+    ),
+    (
+        "pg_resetwal: error: lock file \"postmaster.pid\" exists",
+        "pg-resetwal",
+    ),
+    ("SELECT bt_index_check('docs_pkey', true);", "amcheck"),
     ("FEHLER:  XX000: etwas ganz anderes", "internal-error"),
     (
         "org.postgresql.util.PSQLException: FEHLER: kein Platz mehr [SQLSTATE 53100]",
@@ -523,6 +544,37 @@ fn names_and_numbers_are_read() {
     );
     let facts = first("invalid memory alloc request size 18446744073709551594").facts;
     assert_eq!(facts.bytes, Some(18_446_744_073_709_551_594));
+}
+
+#[test]
+fn settings_tools_and_files_are_known_by_their_names() {
+    for (term, name) in [
+        ("zero_damaged_pages", "zero-damaged-pages-setting"),
+        ("ignore-checksum-failure", "ignore-checksum-failure-setting"),
+        ("checksum_failures", "checksum-failures-counter"),
+        ("wraparound", "wraparound-protection"),
+        ("PG_SURGERY", "pg-surgery"),
+        ("pg_resetwal", "pg-resetwal"),
+        ("pg_amcheck", "amcheck"),
+        ("REINDEX SYSTEM", "ignore-system-indexes-setting"),
+        ("pg_filenode.map", "relation-map-damaged"),
+        ("invalid-page", "invalid-page"),
+    ] {
+        let found = message_named(term).map(|message| message.name);
+        assert_eq!(found, Some(name), "{term}");
+    }
+    assert!(message_named("").is_none());
+}
+
+#[test]
+fn a_term_and_an_sqlstate_have_one_page_each() {
+    let mut terms = std::collections::BTreeSet::new();
+    for message in SERVER_MESSAGES.iter() {
+        let answers = message.terms.iter().chain(&message.stands_for);
+        for answer in answers {
+            assert!(terms.insert(as_term(answer)), "{answer} has two pages");
+        }
+    }
 }
 
 #[test]
