@@ -9,8 +9,8 @@ use super::explain_message;
 const START_SITES: &str = include_str!("start_sites.tsv");
 const STORAGE_SITES: &str = include_str!("storage_sites.tsv");
 
-/// What is said of a message whose cause only the operating system knows.
-const SYSTEM_REFUSES: &str = "the operating system refuses, with its own reason behind the colon";
+/// Begins the reason of a message whose cause only the operating system knows.
+const SYSTEM_REFUSES: &str = "the operating system refuses";
 
 /// Reasons for having no page; more would be pages that nobody wrote.
 const REASONS_MAX: usize = 16;
@@ -69,7 +69,7 @@ impl Site {
             ("input-output-error", _) => "Input/output error",
             ("no-space-left", _) => "No space left on device",
             ("file-exists", _) => "File exists",
-            (_, SYSTEM_REFUSES) => "Too many open files",
+            (_, reason) if reason.starts_with(SYSTEM_REFUSES) => "Too many open files",
             _ => "No such file or directory",
         }
     }
@@ -118,7 +118,7 @@ fn value_of_conversion(behind: &str) -> (&'static str, usize) {
         Some('c') => "x",
         Some('s') => "pg_wal/000000010000000000000003",
         Some('%') => "%",
-        other => panic!("no value for a conversion {other:?} in {behind:?}"),
+        other => panic!("no value for a conversion {other:?} before {letter_and_rest:?}"),
     };
     (value, behind.len() - letter_and_rest.len() + 1)
 }

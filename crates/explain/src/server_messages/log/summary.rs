@@ -9,7 +9,7 @@ use crate::server_messages::facts::Facts;
 use crate::server_messages::message::Match;
 use crate::server_messages::{FIRST_LINE, Names, Resolved, SERVER_MESSAGES, place, visible};
 
-/// Causes that are told apart; entries of more are counted.
+/// Causes that are distinguished; entries of more are counted.
 const CAUSES_MAX: usize = 1000;
 /// Blocks that are listed for a cause.
 const BLOCKS_MAX: usize = 8;
@@ -123,6 +123,14 @@ impl LogSummary {
     /// The causes, what explains most first.
     pub fn causes(&self) -> impl Iterator<Item = &CauseInLog> {
         self.causes.values()
+    }
+
+    /// The message, when the log is a paste that holds one of storage and no other entry.
+    pub fn only_entry(&self) -> Option<&Match> {
+        let cause = self.causes.values().next();
+        cause
+            .filter(|_| self.entries == 1)
+            .map(|cause| &cause.found)
     }
 
     /// The account for people. `resolve` looks up what an entry names, where there is a cluster.

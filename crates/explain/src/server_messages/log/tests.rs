@@ -176,6 +176,15 @@ First of all take a copy: stop the server and copy the whole data directory, tab
 }
 
 #[test]
+fn a_paste_of_one_message_is_told_apart_from_a_log() {
+    let one = "ERROR:  could not access status of transaction 7\nDETAIL:  Could not open file \"pg_xact/0C7E\": No such file or directory.\n";
+    assert!(summary(one).only_entry().is_some());
+    assert!(summary(&one.repeat(2)).only_entry().is_none());
+    assert!(summary("nothing of the kind\n").only_entry().is_none());
+    assert!(summary("").only_entry().is_none());
+}
+
+#[test]
 fn two_relations_are_two_causes_and_segments_of_one_are_one() {
     let log = "\
 ERROR:  could not read block 12 in file \"base/5/16390\": read only 0 of 8192 bytes
