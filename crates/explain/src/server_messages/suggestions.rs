@@ -28,7 +28,7 @@ fn distance_if_near(name: &[char], known: &str) -> Option<usize> {
     let is_part = name.len() >= 4 && other.windows(name.len()).any(|window| window == name);
     let distance = edits(&name, &other);
     let limit = name.len().max(other.len()) / 3;
-    (is_part || distance <= limit).then(|| if is_part { 1 } else { distance })
+    (is_part || distance <= limit).then_some(if is_part { 1 } else { distance })
 }
 
 /// Letters to insert, remove, replace or swap with their neighbour to get from one to the other.
