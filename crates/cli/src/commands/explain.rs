@@ -1,4 +1,5 @@
-//! `pgclinic explain RULE`, `"server message" [PGDATA]` or `< postgresql.log`: the textbook, offline.
+//! `pgclinic explain RULE`, `"server message" [PGDATA]` or `< postgresql.log`: the textbook,
+//! offline.
 
 use std::path::{Path, PathBuf};
 

@@ -17,10 +17,10 @@
 //! 1. {look}
 //! ```
 //!
-//! `stands for` is written where a page answers for every message of an SQLSTATE whose words no page
-//! knows, such as a translated one; `terms` are names of settings, tools and files by which it is asked
-//! for. Braces in patterns catch what the message names (`pattern`); braces in steps are filled in by
-//! `Names`.
+//! `stands for` is written where a page answers for every message of an SQLSTATE whose words no
+//! page knows, such as a translated one; `terms` are names of settings, tools and files by which it
+//! is asked for. Braces in patterns catch what the message names (`pattern`); braces in steps are
+//! filled in by `Names`.
 
 use super::facts::Facts;
 use super::names::Names;

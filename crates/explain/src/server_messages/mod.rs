@@ -18,6 +18,8 @@ mod status_files;
 mod suggestions;
 
 #[cfg(test)]
+mod gallery;
+#[cfg(test)]
 mod sites;
 #[cfg(test)]
 mod tests;
