@@ -1,6 +1,6 @@
 //! What the program is given by the operating system, so that tests can give something else.
 
-use std::io::Write;
+use std::io::{BufRead, Write};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -13,6 +13,8 @@ use crate::exit::{Exit, Failure};
 /// What kind of terminal there is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Terminal {
+    /// stdin is one.
+    pub stdin: bool,
     /// stdout is one.
     pub stdout: bool,
     /// stderr is one.
@@ -25,6 +27,8 @@ pub struct Terminal {
 
 /// The outside.
 pub struct Env<'a> {
+    /// What is piped in.
+    pub stdin: &'a mut dyn BufRead,
     /// Data.
     pub stdout: &'a mut dyn Write,
     /// Everything else.

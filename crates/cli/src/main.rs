@@ -1,7 +1,7 @@
 //! `pgclinic`: the only place that reads arguments and environment, prints and exits.
 #![forbid(unsafe_code)]
 
-use std::io::{IsTerminal, Write, stderr, stdout};
+use std::io::{IsTerminal, Write, stderr, stdin, stdout};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -18,12 +18,14 @@ fn main() -> ExitCode {
         let _unheard = writeln!(stderr(), "pgclinic: cannot watch for signals: {error}");
     }
     let terminal = Terminal {
+        stdin: stdin().is_terminal(),
         stdout: stdout().is_terminal(),
         stderr: stderr().is_terminal(),
         width: columns(),
         no_color: std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty()),
     };
     let mut world = Env {
+        stdin: &mut stdin().lock(),
         stdout: &mut stdout(),
         stderr: &mut stderr(),
         terminal,

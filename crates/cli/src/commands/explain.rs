@@ -1,12 +1,15 @@
-//! `pgclinic explain RULE` or `"server message" [PGDATA]`: the textbook, offline.
+//! `pgclinic explain RULE`, `"server message" [PGDATA]` or `< postgresql.log`: the textbook,
+//! offline.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::{ArgMatches, Args, Command as ClapCommand, FromArgMatches};
 use pgclinic_check::{rule_named, rules};
+use pgclinic_cluster::Cluster;
+use pgclinic_explain::server_messages::log::{LogEntries, LogSummary};
 use pgclinic_explain::server_messages::{
-    FIRST_LINE, SERVER_MESSAGES, explain_message, explain_rule, message_named, render,
-    render_unknown, resolve,
+    FIRST_LINE, Facts, Match, SERVER_MESSAGES, closest, explain_message, explain_rule,
+    message_named, names, render, render_unknown, resolve,
 };
 
 use crate::commands::Command;
@@ -14,10 +17,17 @@ use crate::env::Env;
 use crate::exit::{Exit, Failure};
 use crate::target::{self, Opening};
 
+/// Entries after which somebody is asked whether to go on.
+const ENTRIES_BETWEEN_LOOKS: u64 = 1024;
+
 #[derive(Debug, Args)]
 struct Arguments {
-    /// The name of a rule, or a server's message as it was printed
-    #[arg(value_name = "RULE|MESSAGE", required_unless_present = "list")]
+    /// A rule, setting or tool, or a message as it was printed; - reads stdin
+    ///
+    /// Without it, or with -, a log is read from stdin: stderr logs with any
+    /// log_line_prefix, csvlog, jsonlog, and what the programs beside the
+    /// server print. Each message about storage is reported once per cause.
+    #[arg(value_name = "RULE|NAME|MESSAGE|-")]
     text: Option<String>,
     /// The cluster that the message is about, or its server's URL
     ///
@@ -41,20 +51,18 @@ impl Command for Explain {
 
     fn arguments(&self) -> ClapCommand {
         Arguments::augment_args(ClapCommand::new(self.name()))
-            .about("Explains a finding or a server's message, and says what to do")
-            .after_help("Examples:\n  pgclinic explain lower-beyond-upper\n  pgclinic explain 'invalid page in block 7 of relation base/5/16384' PGDATA")
+            .about("Explains a finding, a server's message or a whole log, and says what to do")
+            .after_help("Examples:\n  pgclinic explain lower-beyond-upper\n  pgclinic explain zero_damaged_pages\n  pgclinic explain 'invalid page in block 7 of relation base/5/16384' PGDATA\n  pgclinic explain - PGDATA < postgresql.log")
     }
 
     fn run(&self, matches: &ArgMatches, world: &mut Env<'_>) -> Result<Exit, Failure> {
         let arguments = Arguments::from_arg_matches(matches)?;
-        let text = arguments.text.as_deref().unwrap_or_default();
-        let (answer, exit) = match rule_named(text) {
+        let pgdata = arguments.pgdata.as_deref();
+        let (answer, exit) = match arguments.text.as_deref() {
             _ if arguments.list => (list(), Exit::Healthy),
-            Some(rule) => (
-                format!("{FIRST_LINE}\n\n{}", explain_rule(rule)),
-                Exit::Healthy,
-            ),
-            None => explained(text, arguments.pgdata.as_deref(), world)?,
+            None if world.terminal.stdin => return Err(nothing_to_explain()),
+            None | Some("-") => (explained_log(pgdata, world)?, Exit::Healthy),
+            Some(text) => explained(text, pgdata, world)?,
         };
         write!(world.stdout, "{answer}")
             .map_err(|error| Failure::new(format!("cannot write to stdout: {error}")))?;
@@ -71,45 +79,100 @@ fn list() -> String {
             rule.summary
         )
     });
-    let messages = SERVER_MESSAGES
-        .iter()
-        .map(|message| format!("{:32} message\n", message.name));
+    let messages = SERVER_MESSAGES.iter().map(|message| {
+        let line = format!("{:32} message  {}", message.name, message.terms.join(", "));
+        format!("{}\n", line.trim_end())
+    });
     rules.chain(messages).collect()
 }
 
-/// A message, or the name of a family of messages, or nothing that is known.
+fn nothing_to_explain() -> Failure {
+    Failure::new(
+        "nothing to explain: name a rule or a setting, quote a server's message, or hand over a log: \
+         `pgclinic explain < postgresql.log`",
+    )
+}
+
+/// A rule, a page by its name or term, a message, or nothing that is known.
 fn explained(
     text: &str,
-    pgdata: Option<&std::path::Path>,
+    pgdata: Option<&Path>,
     world: &mut Env<'_>,
 ) -> Result<(String, Exit), Failure> {
-    if let Some(family) = message_named(text) {
-        return Ok((
-            format!("{FIRST_LINE}\n\n# {}\n\n{}\n", family.name, family.meaning),
-            Exit::Healthy,
-        ));
+    if let Some(rule) = rule_named(text) {
+        let page = format!("{FIRST_LINE}\n\n{}", explain_rule(rule));
+        return Ok((page, Exit::Healthy));
     }
-    if !text.contains(char::is_whitespace) {
-        let why = "`pgclinic explain --list` names all; a server's message is quoted as a whole";
-        return Err(Failure::new(format!("there is no rule {text:?}: {why}")));
+    if let Some(message) = message_named(text) {
+        let facts = Facts::default();
+        let page = render(&Match { message, facts }, None);
+        return Ok((page, Exit::Healthy));
     }
-    let found = explain_message(text);
-    let Some(best) = found.first() else {
-        return Ok((render_unknown(), Exit::Failed));
+    match explain_message(text).first() {
+        Some(best) => Ok((page_of(best, pgdata, world)?, Exit::Healthy)),
+        None if text.contains(char::is_whitespace) => Ok((render_unknown(), Exit::Failed)),
+        None => Err(unknown_name(text)),
+    }
+}
+
+/// A misspelt name, with those that it may have been meant for.
+fn unknown_name(text: &str) -> Failure {
+    let known = rules().map(|rule| rule.name).chain(names());
+    let near = closest(text, known);
+    let meant = if near.is_empty() {
+        String::new()
+    } else {
+        format!("did you mean {}? ", near.join(" or "))
     };
-    let resolved = match pgdata {
-        Some(pgdata) => {
-            let named = target::named_server(pgdata, world)?;
-            // Pages that a server is writing are read again before anybody counts their rows.
-            let opening = Opening::new(world, None)
-                .of_server(named.as_ref())
-                .reading_again();
-            Some(resolve(
-                &target::open_cluster(pgdata, opening)?,
-                &best.facts,
-            ))
+    let why = "`pgclinic explain --list` names all; a server's message is quoted as a whole";
+    Failure::new(format!("there is no rule {text:?}: {meant}{why}"))
+}
+
+/// The page of a message, with what the cluster knows of it.
+fn page_of(found: &Match, pgdata: Option<&Path>, world: &mut Env<'_>) -> Result<String, Failure> {
+    let cluster = opened(pgdata, world)?;
+    let resolved = cluster.map(|cluster| resolve(&cluster, &found.facts));
+    Ok(render(found, resolved.as_ref()))
+}
+
+fn opened(pgdata: Option<&Path>, world: &mut Env<'_>) -> Result<Option<Cluster>, Failure> {
+    let Some(pgdata) = pgdata else {
+        return Ok(None);
+    };
+    let named = target::named_server(pgdata, world)?;
+    // Pages that a server is writing are read again before anybody counts their rows.
+    let opening = Opening::new(world, None)
+        .of_server(named.as_ref())
+        .reading_again();
+    target::open_cluster(pgdata, opening).map(Some)
+}
+
+/// The account of a log on stdin. A paste that holds one message gets the whole page.
+fn explained_log(pgdata: Option<&Path>, world: &mut Env<'_>) -> Result<String, Failure> {
+    let (summary, lines) = read_log(world)?;
+    if let Some(found) = summary.only_entry() {
+        return page_of(found, pgdata, world);
+    }
+    let cluster = opened(pgdata, world)?;
+    Ok(summary.render(lines, |facts| {
+        cluster.as_ref().map(|cluster| resolve(cluster, facts))
+    }))
+}
+
+/// Reads stdin to its end, or to where somebody interrupts: what was read so far is an answer too.
+fn read_log(world: &mut Env<'_>) -> Result<(LogSummary, u64), Failure> {
+    let mut summary = LogSummary::default();
+    let mut entries = LogEntries::new(&mut *world.stdin);
+    let mut read: u64 = 0;
+    let failed = |error| Failure::new(format!("cannot read stdin: {error}"));
+    while let Some(entry) = entries.next_entry().map_err(failed)? {
+        summary.add(&entry);
+        read += 1;
+        let is_time_to_look = read.is_multiple_of(ENTRIES_BETWEEN_LOOKS);
+        if is_time_to_look && world.interrupted.load(std::sync::atomic::Ordering::Relaxed) {
+            break;
         }
-        None => None,
-    };
-    Ok((render(best, resolved.as_ref()), Exit::Healthy))
+    }
+    let lines = entries.lines_read();
+    Ok((summary, lines))
 }

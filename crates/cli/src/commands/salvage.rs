@@ -361,6 +361,7 @@ fn summarize(
     } = world;
     let mut none = std::io::sink();
     let mut beside = Env {
+        stdin: &mut std::io::empty(),
         stdout: &mut **stderr,
         stderr: &mut none,
         terminal: Terminal {

@@ -27,6 +27,7 @@ mod destinations;
 mod diff;
 mod diff_timelines;
 mod every_form;
+mod explain;
 mod files_by_url;
 mod guide;
 mod heal;

@@ -61,6 +61,7 @@ pub(super) enum Slot {
     ToastRelation,
     Sequence,
     Relation,
+    DatabaseRelation,
     Oid,
     Expected,
     Computed,
@@ -87,6 +88,7 @@ impl Slot {
             "toast_relation" => Slot::ToastRelation,
             "sequence" => Slot::Sequence,
             "relation" => Slot::Relation,
+            "database_relation" => Slot::DatabaseRelation,
             "oid" => Slot::Oid,
             "expected" => Slot::Expected,
             "computed" => Slot::Computed,
@@ -107,6 +109,7 @@ impl Slot {
                 | Slot::ToastRelation
                 | Slot::Sequence
                 | Slot::Relation
+                | Slot::DatabaseRelation
                 | Slot::Word
         )
     }
@@ -123,6 +126,8 @@ const MORE: &[&str] = &[
     "for toast value {toast_value} in {toast_relation}",
     "could not open file {file}",
     "could not read file {file}",
+    "heap table {database_relation}, block {block}, offset {item}",
+    "heap table {database_relation}, block {block}",
     "while scanning block {block} and offset {item} of relation {relation}",
     "while scanning block {block} of relation {relation}",
     "while scanning relation {relation}",
@@ -143,7 +148,26 @@ const MORE: &[&str] = &[
     "index {relation} ",
 ];
 
+/// Stems of the word for a block in the server's languages.
+const BLOCK_STEMS: &[&str] = &["bloc", "blok", "bloq", "блок", "ブロック", "块", "블록"];
+
 impl Facts {
+    /// The file and the block that a message names, by their shapes alone.
+    pub(super) fn of_any_language(text: &Pasted) -> Facts {
+        let mut facts = Facts::default();
+        let of_file = |char: char| char.is_ascii_alphanumeric() || "/_.".contains(char);
+        let words = text.plain().split(|char| !of_file(char));
+        let files = ["base/", "global/", "pg_"];
+        let file = words
+            .map(|word| word.trim_end_matches('.').trim_start_matches("./"))
+            .find(|word| word.contains('/') && files.iter().any(|start| word.starts_with(start)));
+        if let Some(file) = file {
+            facts.put_name(Slot::File, file);
+        }
+        facts.block = block_in(text.lower());
+        facts
+    }
+
     /// Adds what the rest of the text tells; what is known stays.
     pub(super) fn complete(&mut self, text: &Pasted) {
         for template in MORE {
@@ -174,6 +198,7 @@ impl Facts {
     pub(super) fn put(&mut self, slot: Slot, value: &str) {
         match slot {
             Slot::Path | Slot::File | Slot::Relation => self.put_name(slot, value),
+            Slot::DatabaseRelation => self.put_name(Slot::Relation, without_database(value)),
             Slot::ToastRelation => self.toast_relation = Some(value.to_owned()),
             Slot::Sequence => self.sequence = Some(value.to_owned()),
             Slot::Block => self.block = value.parse().ok(),
@@ -216,4 +241,23 @@ impl Facts {
             self.block = Some(first);
         }
     }
+}
+
+/// The number after the first word for a block.
+fn block_in(text: &str) -> Option<BlockNo> {
+    let of_number = |char: char| char.is_ascii_digit();
+    BLOCK_STEMS.iter().find_map(|stem| {
+        let (_, behind) = text.split_once(stem)?;
+        let behind = behind.trim_start_matches(char::is_alphabetic).trim_start();
+        let end = behind.find(|char| !of_number(char)).unwrap_or(behind.len());
+        behind.get(..end)?.parse().ok()
+    })
+}
+
+/// `public.docs` of `shop.public.docs`.
+fn without_database(name: &str) -> &str {
+    let relation = name.split_once('.').map(|(_database, relation)| relation);
+    relation
+        .filter(|relation| relation.contains('.'))
+        .unwrap_or(name)
 }

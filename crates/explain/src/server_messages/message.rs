@@ -4,6 +4,8 @@
 //! ---
 //! name: short-read
 //! sqlstates: XX001
+//! stands for: XX001
+//! terms: relation size, RELSEG_SIZE
 //! patterns: |
 //!   could not read block {block} in file {path}: read only {n} of {n} bytes
 //! ---
@@ -15,8 +17,10 @@
 //! 1. {look}
 //! ```
 //!
-//! Braces in patterns catch what the message names (`pattern`); braces in steps are filled in by
-//! `Names`.
+//! `stands for` is written where a page answers for every message of an SQLSTATE whose words no
+//! page knows, such as a translated one; `terms` are names of settings, tools and files by which it
+//! is asked for. Braces in patterns catch what the message names (`pattern`); braces in steps are
+//! filled in by `Names`.
 
 use super::facts::Facts;
 use super::names::Names;
@@ -33,6 +37,10 @@ pub struct ServerMessage {
     pub name: &'static str,
     /// SQLSTATEs it comes with.
     pub sqlstates: Vec<&'static str>,
+    /// SQLSTATEs whose messages it explains when no page knows their words.
+    pub stands_for: Vec<&'static str>,
+    /// Settings, tools, files and counters that it is about.
+    pub terms: Vec<&'static str>,
     /// Its wordings as templates, see [`pattern`].
     pub patterns: Vec<&'static str>,
     /// The manual page, in Markdown.
@@ -55,14 +63,16 @@ impl ServerMessage {
         let Some((name, head, patterns, meaning, steps)) = parts else {
             panic!("a page of a server message is not written as its module says: {page}");
         };
-        let sqlstates = head.trim_end().strip_prefix("sqlstates: ");
+        let values = |key: &str| {
+            let lines = head.lines().filter_map(|line| line.strip_prefix(key));
+            lines.flat_map(|values| values.split(", ")).collect()
+        };
         let step = |line: &'static str| line.split_once(". ").map(|(_number, step)| step);
         ServerMessage {
             name,
-            sqlstates: sqlstates
-                .into_iter()
-                .flat_map(|states| states.split(", "))
-                .collect(),
+            sqlstates: values("sqlstates: "),
+            stands_for: values("stands for: "),
+            terms: values("terms: "),
             patterns: patterns.lines().map(str::trim).collect(),
             meaning,
             steps: steps.lines().filter_map(step).collect(),

@@ -53,7 +53,7 @@ fn title(found: &Match) -> String {
 }
 
 /// What the message is about in this cluster, or in the text's own words.
-fn place(names: &Names<'_>) -> Vec<String> {
+pub(super) fn place(names: &Names<'_>) -> Vec<String> {
     let mut lines = Vec::new();
     let facts = names.facts;
     if let (Some(computed), Some(expected)) = (facts.computed_checksum, facts.expected_checksum) {
@@ -129,7 +129,7 @@ fn file_line(resolved: &Resolved) -> Option<String> {
 }
 
 /// Names come from hostile bytes: control characters are not sent to a terminal.
-fn visible(text: &str) -> String {
+pub(super) fn visible(text: &str) -> String {
     text.chars()
         .map(|char| if char.is_control() { '\u{FFFD}' } else { char })
         .collect()

@@ -23,23 +23,30 @@ pub(crate) struct Ran {
 
 /// Runs `pgclinic` with these arguments in this process.
 pub(crate) fn pgclinic(arguments: &[&str]) -> Ran {
-    ran(arguments, Arc::default())
+    ran(arguments, "", Arc::default())
+}
+
+/// The same with this text on stdin.
+pub(crate) fn pgclinic_reading(arguments: &[&str], stdin: &str) -> Ran {
+    ran(arguments, stdin, Arc::default())
 }
 
 /// The same of somebody who changed their mind before it began.
 pub(crate) fn pgclinic_stopped(arguments: &[&str]) -> Ran {
-    ran(arguments, Arc::new(AtomicBool::new(true)))
+    ran(arguments, "", Arc::new(AtomicBool::new(true)))
 }
 
-fn ran(arguments: &[&str], interrupted: Arc<AtomicBool>) -> Ran {
+fn ran(arguments: &[&str], stdin: &str, interrupted: Arc<AtomicBool>) -> Ran {
     let (mut out, mut err) = (Vec::new(), Vec::new());
     let terminal = Terminal {
+        stdin: false,
         stdout: false,
         stderr: false,
         width: 100,
         no_color: true,
     };
     let mut world = Env {
+        stdin: &mut stdin.as_bytes(),
         stdout: &mut out,
         stderr: &mut err,
         terminal,
