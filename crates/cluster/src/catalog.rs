@@ -242,6 +242,13 @@ fn why_without_home(cluster: &Cluster, database: Oid) -> String {
     )
 }
 
+/// What `pg_class` holds.
+struct ReadRelations {
+    relations: BTreeMap<Oid, Relation>,
+    contradictions: Vec<Contradiction>,
+    places: Option<RowPlaces>,
+}
+
 /// The folder of the shared relations.
 fn global() -> DatabaseDirectory {
     DatabaseDirectory {
@@ -268,9 +275,11 @@ pub(crate) struct Reader<'a> {
 impl Reader<'_> {
     fn read_into(&mut self, catalog: &mut Catalog, depth: Depth) {
         let pg_class = self.cluster.mapped_file(self.home, PG_CLASS);
-        let (relations, class_places) = self.read_relations(pg_class);
-        catalog.relations = relations;
-        catalog.contradictions = mend_relations(self.cluster, self.home, &mut catalog.relations);
+        let read = self.read_relations(pg_class);
+        let class_places = read.places;
+        (catalog.relations, catalog.contradictions) = (read.relations, read.contradictions);
+        let mended = mend_relations(self.cluster, self.home, &mut catalog.relations);
+        catalog.contradictions.extend(mended);
         self.doubt_what_does_not_name_itself(&catalog.relations);
         let (mut columns, attribute_places) = match depth {
             Depth::Names => (BTreeMap::new(), None),
@@ -453,17 +462,22 @@ impl Reader<'_> {
         ));
     }
 
-    fn read_relations(&mut self, filenode: Oid) -> (BTreeMap<Oid, Relation>, Option<RowPlaces>) {
+    fn read_relations(&mut self, filenode: Oid) -> ReadRelations {
         let names = ColumnNames::built_in(self.cluster.layout.pg_class);
         let place = ClassPlaces::new(&names);
         let default_tablespace = self.home.tablespace;
-        let mut relations = BTreeMap::new();
+        let (mut relations, mut contradictions) = (BTreeMap::new(), Vec::new());
         let places = self.rows("pg_class", filenode, &names.layouts, |row| {
             if let Some(relation) = place.relation(&row, default_tablespace) {
+                contradictions.extend(place.unknown_letters(&row, &relation));
                 relations.insert(relation.oid, relation);
             }
         });
-        (relations, places)
+        ReadRelations {
+            relations,
+            contradictions,
+            places,
+        }
     }
 
     /// What a row says that cannot be may be wrong in more than is known.

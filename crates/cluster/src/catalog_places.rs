@@ -6,6 +6,7 @@ use pgclinic_format::{ColumnLayout, MultiXactId, Oid, Xid};
 
 use crate::access_methods;
 use crate::columns::ColumnNames;
+use crate::contradictions::Contradiction;
 use crate::heap_scan::RawRow;
 use crate::relation::{Column, Generated, Persistence, RelKind, Relation};
 
@@ -85,6 +86,34 @@ impl ClassPlaces {
             columns: None,
             layouts: None,
             index: None,
+        })
+    }
+}
+
+impl ClassPlaces {
+    /// `relkind` and `relpersistence` are letters, of which servers know a few.
+    pub(crate) fn unknown_letters(
+        &self,
+        row: &RawRow<'_>,
+        relation: &Relation,
+    ) -> Option<Contradiction> {
+        let letter = row.u8(self.persistence)?;
+        // One with files is told by what these say of it.
+        let kind = match relation.kind {
+            RelKind::Unknown(kind) if relation.filenode == 0 => Some(("relkind", kind)),
+            _ => None,
+        };
+        let persistence =
+            (!matches!(letter, b'p' | b'u' | b't')).then_some(("relpersistence", letter));
+        let (column, letter) = kind.or(persistence)?;
+        Some(Contradiction {
+            relation: relation.oid,
+            name: relation.name.clone(),
+            catalog: "pg_class",
+            what: format!(
+                "{column} is '{}', which no server writes",
+                char::from(letter).escape_default()
+            ),
         })
     }
 }

@@ -11,6 +11,7 @@ mod index_clusters;
 
 mod brin;
 mod cases;
+mod catalog_rows;
 mod causes;
 mod collation_versions;
 mod directories;

@@ -445,3 +445,45 @@ fn objects_beside_a_hurt_page_are_whole() {
         );
     }
 }
+
+/// A server gives nothing of a page of zeros: the index of `pg_largeobject` knows what stood there.
+#[test]
+fn objects_on_pages_of_zeros_are_missed() {
+    let copy = copy_of(&seed(&server(15), Checksums::On));
+    let mut running = copy.start().expect("a server");
+    let mut clinic = session(&running, "clinic");
+    let noise = "(SELECT string_agg(md5((i * 1000 + n)::text), '') FROM generate_series(1, 500) n)";
+    clinic
+        .execute(&format!(
+            "SELECT lo_from_bytea(80000 + i, decode({noise}, 'hex')) FROM generate_series(1, 40) i"
+        ))
+        .expect("objects");
+    let path = clinic.query_value("SELECT pg_relation_filepath('pg_largeobject')");
+    let path = copy.pgdata.join(path.expect("a path").expect("a file"));
+    drop(clinic);
+    let folder = tempfile::tempdir().expect("a directory");
+    let whole = from_server(
+        &running,
+        &options(&folder.path().join("whole"), "copy"),
+        &Quiet,
+    );
+    assert_eq!(whole.outcome, Outcome::Whole, "{:?}", whole.not_salvaged);
+    running.stop(StopMode::Fast).expect("stopped");
+    let mut bytes = std::fs::read(&path).expect("a file");
+    bytes[12 * 8192..14 * 8192].fill(0);
+    std::fs::write(&path, bytes).expect("hurt");
+
+    let offline = from_files(&copy, &options(&folder.path().join("files"), "copy"));
+    let running = copy.start().expect("a server");
+    let online = from_server(
+        &running,
+        &options(&folder.path().join("live"), "copy"),
+        &Quiet,
+    );
+    for account in [&offline, &online] {
+        assert_eq!(account.outcome, Outcome::Damaged, "{account:?}");
+    }
+    let pages = |account: &SalvageReport| account.large_objects[0].lost_pages;
+    assert!(pages(&offline) > 0);
+    assert_eq!(pages(&online), pages(&offline), "{online:?}");
+}

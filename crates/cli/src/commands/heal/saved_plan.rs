@@ -37,7 +37,9 @@ fn digest(document: &HealDocument) -> String {
 }
 
 fn refuse_edited(saved: &HealDocument) -> Result<(), Failure> {
-    if saved.basis.requests.as_deref() == Some(&digest(saved)) {
+    // A plan of an earlier release has none, and each of its cures is planned again anyway.
+    let saved_with = saved.basis.requests.as_deref();
+    if saved_with.is_none_or(|own| own == digest(saved)) {
         return Ok(());
     }
     Err(Failure::new(
