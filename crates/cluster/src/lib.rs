@@ -8,6 +8,7 @@
 #![forbid(unsafe_code)]
 
 mod access_methods;
+mod attached_columns;
 mod backup;
 mod block_set;
 mod btree_leaves;

@@ -6,7 +6,8 @@ use pgclinic_format::Oid;
 use pgclinic_format::datum::TypeKind;
 use pgclinic_format::oid::{PG_ATTRIBUTE, PG_CLASS};
 
-use crate::catalog::{Catalog, Reader, is_gapless, sort_columns};
+use crate::attached_columns::{is_gapless, sort_columns};
+use crate::catalog::{Catalog, Reader};
 use crate::comparison::Comparison;
 use crate::relation::{Column, Persistence, RelKind, Relation};
 use crate::row_places::RowPlaces;

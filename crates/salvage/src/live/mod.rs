@@ -39,7 +39,7 @@ use pgclinic_servers::{ConnectOptions, ConnectionTarget, Session, SqlError};
 use crate::file_names::FileNames;
 use crate::salvage::{
     Destination, Encoding, FinishedTables, Folder, Piece, SalvageError, SalvageOptions, TakeRows,
-    new_account, not_salvaged, sequences::script, suspect_file, write_text,
+    new_account, not_salvaged, sequences::script, suspects::suspect_file, write_text,
 };
 use crate::schema::{CatalogRoom, SchemaFile};
 use crate::text_settings::TextStyle;

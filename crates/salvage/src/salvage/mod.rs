@@ -41,7 +41,7 @@ mod server;
 mod staging;
 mod statement;
 mod stream;
-mod suspects;
+pub(crate) mod suspects;
 mod without_catalogs;
 mod witnesses;
 mod worker;
@@ -67,7 +67,6 @@ pub(crate) use plan::not_salvaged;
 pub(crate) use row_sink::TakeRows;
 pub use sampling::guess_columns;
 pub use stream::Stream;
-pub(crate) use suspects::suspect_file;
 pub use without_catalogs::guess_cluster;
 
 use pgclinic_cluster::wal::{Replay, ReplaySpace};
