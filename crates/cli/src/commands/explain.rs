@@ -22,12 +22,12 @@ const ENTRIES_BETWEEN_LOOKS: u64 = 1024;
 
 #[derive(Debug, Args)]
 struct Arguments {
-    /// A rule, setting or tool, or a message as it was printed; - reads stdin
+    /// A rule, setting, tool or message as printed; - reads stdin
     ///
     /// Without it, or with -, a log is read from stdin: stderr logs with any
     /// log_line_prefix, csvlog, jsonlog, and what the programs beside the
     /// server print. Each message about storage is reported once per cause.
-    #[arg(value_name = "RULE|NAME|MESSAGE|-")]
+    #[arg(value_name = "RULE|MESSAGE|-")]
     text: Option<String>,
     /// The cluster that the message is about, or its server's URL
     ///
@@ -51,7 +51,7 @@ impl Command for Explain {
 
     fn arguments(&self) -> ClapCommand {
         Arguments::augment_args(ClapCommand::new(self.name()))
-            .about("Explains a finding, a server's message or a whole log, and says what to do")
+            .about("Explains a finding, a message or a whole log, and what to do")
             .after_help("Examples:\n  pgclinic explain lower-beyond-upper\n  pgclinic explain zero_damaged_pages\n  pgclinic explain 'invalid page in block 7 of relation base/5/16384' PGDATA\n  pgclinic explain - PGDATA < postgresql.log")
     }
 
