@@ -71,6 +71,22 @@ fn a_row_that_contradicts_itself_is_told() {
 }
 
 #[test]
+fn a_directory_without_a_database_is_noted() {
+    let copy = copy_of(&seed(&server(18), Checksums::On));
+    std::fs::create_dir(copy.pgdata.join("base/77777")).expect("made");
+    let version = copy.pgdata.join("base/1/PG_VERSION");
+    std::fs::copy(version, copy.pgdata.join("base/77777/PG_VERSION")).expect("copied");
+    let document = checked(&open(&copy.pgdata), Level::Structure);
+    let own = document
+        .findings
+        .iter()
+        .filter(|own| own.rule == "orphan-database-directory");
+    let paths: Vec<&str> = own.map(|own| own.place.path.as_str()).collect();
+    assert_eq!(paths, ["base/77777"]);
+    assert_eq!(told(&document), []);
+}
+
+#[test]
 fn two_relations_with_one_file_are_told() {
     let sql = "CREATE TABLE public.first AS SELECT 1 AS a; CREATE TABLE public.second AS SELECT 1 AS a; \
         UPDATE pg_class SET relfilenode = pg_relation_filenode('public.first') WHERE oid = 'public.second'::regclass";
