@@ -45,17 +45,16 @@ pub(crate) fn mend_relations(
     let claims = claims(relations);
     let mut found = Vec::new();
     for relation in relations.values_mut() {
-        let is_alone = || {
-            claimants(&claims, relation)
-                .iter()
-                .all(|oid| *oid == relation.oid)
+        let has_own_file = |own: &Relation| {
+            let mut claimants = claimants(&claims, own).iter();
+            own.filenode != 0
+                && claimants.all(|oid| *oid == own.oid)
+                && has_file(cluster, home, own)
         };
-        let has_file = relation.filenode != 0 && is_alone() && has_file(cluster, home, relation);
-        let (oid, name) = (relation.oid, relation.name.clone());
-        let told = mend(relation, has_file).into_iter();
+        let told = mend(relation, &has_own_file).into_iter();
         found.extend(told.map(|what| Contradiction {
-            relation: oid,
-            name: name.clone(),
+            relation: relation.oid,
+            name: relation.name.clone(),
             catalog: "pg_class",
             what,
         }));
@@ -103,14 +102,15 @@ fn has_file(cluster: &Cluster, home: &DatabaseDirectory, relation: &Relation) ->
     })
 }
 
-/// What the row of a relation says that cannot be; each is taken back.
-fn mend(relation: &mut Relation, has_file: bool) -> Vec<String> {
+/// What the row of a relation says that cannot be; each is taken back. Whether it has a file is
+/// asked only of one that is suspicious: a catalog may have very many.
+fn mend(relation: &mut Relation, has_file: &dyn Fn(&Relation) -> bool) -> Vec<String> {
     let mut told = Vec::new();
     if relation.shared && relation.oid >= FIRST_NORMAL_OID {
         relation.shared = false;
         told.push("relisshared is set, and only catalogs are shared".to_owned());
     }
-    if let Some(kind) = right_kind(relation).filter(|_| has_file) {
+    if let Some(kind) = right_kind(relation).filter(|_| has_file(relation)) {
         relation.kind = kind;
         told.push(format!(
             "relkind is wrong: by its access method and its file, {}, it is {}",
@@ -118,7 +118,7 @@ fn mend(relation: &mut Relation, has_file: bool) -> Vec<String> {
             words_of(kind)
         ));
     }
-    if relation.persistence == Persistence::Temporary && has_file {
+    if relation.persistence == Persistence::Temporary && has_file(relation) {
         relation.persistence = Persistence::Permanent;
         told.push(format!(
             "relpersistence says that it is temporary, and its file, {}, is not",

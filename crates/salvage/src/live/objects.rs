@@ -84,7 +84,12 @@ pub(super) fn salvage<'a>(
     live.write_log(&file, &log)?;
     // What the server gives of a page of zeros is nothing: indexes know what stood there.
     let asked = witnesses::ask_of_objects(live, &relations, accounts)?;
-    lost.extend(asked.gaps);
+    // What the catalogs in the files lack was told when tables were asked for.
+    for gap in asked.gaps {
+        if !lost.contains(&gap) {
+            lost.push(gap);
+        }
+    }
     for account in asked.tables {
         objects.lose_rows(&account);
     }

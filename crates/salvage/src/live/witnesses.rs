@@ -126,11 +126,7 @@ pub(super) fn ask_of_objects(
     if live.progress.is_interrupted() {
         return Ok(RunningLosses::default());
     }
-    let mut found = asked(live, relations, accounts)?;
-    // Of nothing nobody asks who would tell that it is missing.
-    let has_rows = found.tables.iter().any(|table| table.rows.written > 0);
-    found.gaps.retain(|gap| !gap.inherent || has_rows);
-    Ok(found)
+    asked(live, relations, accounts)
 }
 
 fn asked(
@@ -147,7 +143,13 @@ fn asked(
         Ok(opened) => opened,
         Err(why) => {
             let witnessed = live.tables.iter().filter(|(table, _)| table.has_witnesses);
-            let gap = unasked(&live.target.database, witnessed.count(), &why);
+            let count = if more.is_empty() {
+                witnessed.count()
+            } else {
+                // Both have an index with all of their rows.
+                tables.iter().filter(|own| own.rows.written > 0).count()
+            };
+            let gap = unasked(&live.target.database, count, &why);
             return Ok(RunningLosses {
                 tables,
                 gaps: gap.into_iter().collect(),

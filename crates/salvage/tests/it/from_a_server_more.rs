@@ -368,6 +368,16 @@ fn a_salvage_that_was_cut_off_goes_on() {
 const OBJECT_BLOCKS: &str = "SELECT loid, string_agg(DISTINCT split_part(trim(ctid::text, '()'), ',', 1), ' ') \
      FROM pg_largeobject GROUP BY loid ORDER BY loid";
 
+/// 40 objects of noise, which fill many pages of `pg_largeobject`.
+fn make_objects(clinic: &mut Session) {
+    let noise = "(SELECT string_agg(md5((i * 1000 + n)::text), '') FROM generate_series(1, 500) n)";
+    clinic
+        .execute(&format!(
+            "SELECT lo_from_bytea(80000 + i, decode({noise}, 'hex')) FROM generate_series(1, 40) i"
+        ))
+        .expect("objects");
+}
+
 /// Of hurt pages of `pg_largeobject` those with a wrong checksum give what they hold; of a page of
 /// which nothing is left the account names the objects that have a hole by it, and all others are
 /// whole, from the server as from its files.
@@ -376,12 +386,7 @@ fn objects_beside_a_hurt_page_are_whole() {
     let copy = copy_of(&seed(&server(15), Checksums::On));
     let mut running = copy.start().expect("a server");
     let mut clinic = session(&running, "clinic");
-    let noise = "(SELECT string_agg(md5((i * 1000 + n)::text), '') FROM generate_series(1, 500) n)";
-    clinic
-        .execute(&format!(
-            "SELECT lo_from_bytea(80000 + i, decode({noise}, 'hex')) FROM generate_series(1, 40) i"
-        ))
-        .expect("objects");
+    make_objects(&mut clinic);
     let blocks = clinic.query(OBJECT_BLOCKS).expect("blocks");
     let path = clinic.query_value("SELECT pg_relation_filepath('pg_largeobject')");
     let path = copy.pgdata.join(path.expect("a path").expect("a file"));
@@ -452,12 +457,7 @@ fn objects_on_pages_of_zeros_are_missed() {
     let copy = copy_of(&seed(&server(15), Checksums::On));
     let mut running = copy.start().expect("a server");
     let mut clinic = session(&running, "clinic");
-    let noise = "(SELECT string_agg(md5((i * 1000 + n)::text), '') FROM generate_series(1, 500) n)";
-    clinic
-        .execute(&format!(
-            "SELECT lo_from_bytea(80000 + i, decode({noise}, 'hex')) FROM generate_series(1, 40) i"
-        ))
-        .expect("objects");
+    make_objects(&mut clinic);
     let path = clinic.query_value("SELECT pg_relation_filepath('pg_largeobject')");
     let path = copy.pgdata.join(path.expect("a path").expect("a file"));
     drop(clinic);
