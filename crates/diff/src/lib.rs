@@ -197,10 +197,9 @@ fn must_be_copies(a: &Cluster, b: &Cluster) -> Result<(), NoCopies> {
 /// that was shut down ends where its last checkpoint begins, that of its standby where that
 /// checkpoint ends.
 fn older((a, b): (Side<'_>, Side<'_>)) -> Option<Copy> {
-    let (own_a, own_b) = (a.position?.end, b.position?.end);
     let at_one = standing::standing((a, b)) != standing::Standing::Apart;
-    let is_told = a.kinship == Kinship::Line && own_a != own_b && !at_one;
-    is_told.then_some(if own_a < own_b { Copy::A } else { Copy::B })
+    let is_told = a.kinship == Kinship::Line && !at_one;
+    Position::older(a.position?, b.position?).filter(|_| is_told)
 }
 
 fn of_unknown_kinship((a, b): (Side<'_>, Side<'_>)) -> NotChecked {

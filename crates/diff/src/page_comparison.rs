@@ -64,6 +64,9 @@ pub(crate) struct PageComparison<'a> {
     pub(crate) file: FileNumber,
     pub(crate) fork: Fork,
     pub(crate) method: Option<AccessMethod>,
+    /// The copy without the file names it in its own catalogs, and no server or recovery is to
+    /// bring it there.
+    pub(crate) is_missed: bool,
 }
 
 /// Whether the version is a page, and which.
@@ -154,7 +157,9 @@ impl PageComparison<'_> {
             Copy::B => self.a,
         };
         let own = side.version(there, block);
-        let newer = self.older_copy().is_some_and(|older| older != lacking);
+        let (copy_a, copy_b) = (self.a.position, self.b.position);
+        let older = copy_a.zip(copy_b).and_then(|(a, b)| Position::older(a, b));
+        let newer = older.is_some_and(|older| older != lacking);
         let (difference, why) = match self.a.kinship {
             _ if own.is_empty => (
                 Difference::Missing,
@@ -166,6 +171,10 @@ impl PageComparison<'_> {
             ),
             Kinship::Unknown => (Difference::Undecided, self.nobody_can_tell()),
             Kinship::Parted(at) => (Difference::Parted, self.apart(&own, lacking, at)),
+            Kinship::Line if self.is_missed => (
+                Difference::Lost,
+                "the copy without the file names it in its pg_class".to_owned(),
+            ),
             Kinship::Line if newer => (
                 Difference::Missing,
                 "the copy without it is the later one, and its file may have been truncated or removed"
@@ -207,16 +216,6 @@ impl PageComparison<'_> {
                 "it may have been truncated or removed in {} after they parted at {at}",
                 on_its_timeline(without.0, without.1)
             )
-        }
-    }
-
-    /// The copy whose WAL ends earlier.
-    fn older_copy(&self) -> Option<Copy> {
-        let (a, b) = (self.a.position?, self.b.position?);
-        match a.end.cmp(&b.end) {
-            std::cmp::Ordering::Less => Some(Copy::A),
-            std::cmp::Ordering::Equal => None,
-            std::cmp::Ordering::Greater => Some(Copy::B),
         }
     }
 

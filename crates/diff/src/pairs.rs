@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use pgclinic_cluster::{Catalog, Cluster, ForkFiles, Persistence, Relation, selected};
 use pgclinic_format::{Fork, Oid};
-use pgclinic_model::document::{DiffCoverage, NotChecked};
+use pgclinic_model::document::{Copy, DiffCoverage, NotChecked};
 
 use crate::DiffOptions;
 use crate::page_comparison::Side;
@@ -75,6 +75,15 @@ impl Names {
         let (tablespace, filenode) = (files.home.tablespace, files.filenode);
         let in_a = self.a.by_file(tablespace, filenode);
         in_a.or_else(|| self.b.by_file(tablespace, filenode))
+    }
+
+    /// This copy's own catalogs name the files.
+    pub(crate) fn name(&self, copy: Copy, files: &ForkFiles) -> bool {
+        let own = match copy {
+            Copy::A => &self.a,
+            Copy::B => &self.b,
+        };
+        own.by_file(files.home.tablespace, files.filenode).is_some()
     }
 
     pub(crate) fn database(&self) -> Option<&str> {

@@ -394,7 +394,23 @@ pub(crate) fn comparison_of<'a>(
         file,
         fork: files.map_or(Fork::Main, |files| files.fork),
         method: relation.and_then(Relation::page_method),
+        is_missed: is_missed(sides, names, pair),
     }
+}
+
+/// The copy without the file names it, and nothing is under way that may bring it or forget it.
+fn is_missed(sides: (Side<'_>, Side<'_>), names: &Names, pair: &Pair) -> bool {
+    let (lacking, there) = match (&pair.a, &pair.b) {
+        (None, Some(there)) => (Copy::A, there),
+        (Some(there), None) => (Copy::B, there),
+        _ => return false,
+    };
+    let cluster = match lacking {
+        Copy::A => sides.0.cluster,
+        Copy::B => sides.1.cluster,
+    };
+    let is_at_rest = !cluster.needs_recovery() && !cluster.is_partial();
+    is_at_rest && there.fork == Fork::Main && names.name(lacking, there)
 }
 
 /// The copy's file ends before the block.

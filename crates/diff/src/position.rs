@@ -1,10 +1,12 @@
 //! Where a copy stands in the WAL, and what that says of a page that is older there.
 
+use std::cmp::Ordering;
+
 use pgclinic_cluster::Cluster;
 use pgclinic_cluster::wal::{ReplayEffect, Stop};
 use pgclinic_format::wal::FileNumber;
 use pgclinic_format::{BlockNo, Fork, Lsn};
-use pgclinic_model::document::CopyPosition;
+use pgclinic_model::document::{Copy, CopyPosition};
 
 use crate::timelines::timeline_at;
 
@@ -52,6 +54,17 @@ impl Position {
             timeline: timeline_at(recovery, end),
             elsewhere,
         })
+    }
+
+    /// Which of two copies is the older. Copies whose WAL ends at one place may still be of two
+    /// moments, as a backup is and the idle server that it was taken from: the one that begins to
+    /// recover earlier has the older files.
+    pub(crate) fn older(a: Position, b: Position) -> Option<Copy> {
+        match (a.end, a.redo).cmp(&(b.end, b.redo)) {
+            Ordering::Less => Some(Copy::A),
+            Ordering::Equal => None,
+            Ordering::Greater => Some(Copy::B),
+        }
     }
 
     /// What the WAL of `cluster` says of the version with this LSN, which another copy has.

@@ -7,6 +7,7 @@ use crate::common;
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
+use std::process::Command;
 
 use common::{files, pgclinic, text};
 use pgclinic_format::build::{put_u32, seal_page};
@@ -99,6 +100,19 @@ fn copies_are_told_apart_by_their_wal() {
         (Some(Copy::B), later.counts())
     );
 
+    // A file that its own catalogs name is lost, whichever copy is the older.
+    let (named, aside) = (b.pgdata.join(&docs), b.pgdata.join("docs.aside"));
+    std::fs::rename(&named, &aside).expect("a file moved");
+    let lost = diff(&a.pgdata, &b.pgdata, 1);
+    let [lost] = blocks(&lost, &docs) else {
+        panic!("{:?}", lost.forks)
+    };
+    assert_eq!(
+        (lost.difference, lost.copy),
+        (Difference::Lost, Some(Copy::B))
+    );
+    std::fs::rename(&aside, &named).expect("a file moved");
+
     // An old page put back is stale, a hurt one unsound, and both are told with their copy.
     let old = block(&a.pgdata, &docs, 0);
     let new = block(&b.pgdata, &docs, 0);
@@ -160,6 +174,46 @@ fn a_backup_that_was_taken_under_way_is_explained() {
         (document.verdict, document.older),
         (DiffVerdict::Explained, Some(Copy::B))
     );
+}
+
+/// A backup waits for its last segment to end, and an idle server has nothing behind it.
+#[test]
+fn a_file_that_the_server_removed_after_a_backup_is_not_lost_though_both_end_at_one_place() {
+    let copy = copy_of(&seed(&server(15), Checksums::On));
+    let mut primary = copy.start_with(&as_primary()).expect("a server");
+    let mut session = primary.connect("clinic").expect("a session");
+    let gone = "CREATE TABLE gone AS SELECT generate_series(1, 300)";
+    session.execute(gone).expect(gone);
+    let folder = copy.pgdata.with_file_name("backup");
+    session
+        .execute("SELECT pg_backup_start('by hand', true)")
+        .expect("a backup that begins");
+    let mut cp = Command::new("cp");
+    let copied = cp.args(["-a", text(&copy.pgdata), text(&folder)]);
+    assert!(copied.status().expect("cp").success());
+    for statement in ["DROP TABLE gone", "CHECKPOINT"] {
+        session.execute(statement).expect(statement);
+    }
+    let label = "SELECT labelfile FROM pg_backup_stop(false)";
+    let label = session.query_value(label).expect(label).expect("a label");
+    std::fs::write(folder.join("backup_label"), label).expect("a label");
+    let _ = std::fs::remove_file(folder.join("postmaster.pid"));
+    for entry in std::fs::read_dir(copy.pgdata.join("pg_wal")).expect("pg_wal") {
+        let entry = entry.expect("an entry");
+        if entry.path().is_file() {
+            let to = folder.join("pg_wal").join(entry.file_name());
+            std::fs::copy(entry.path(), to).expect("a segment");
+        }
+    }
+    let document = diff(&copy.pgdata, &folder, 0);
+    let ends = [&document.position_a, &document.position_b];
+    let ends = ends.map(|own| own.as_ref().expect("a position").end.as_str());
+    assert_eq!(ends[0], ends[1], "no record lies behind the backup");
+    assert_eq!(
+        (document.verdict, document.older),
+        (DiffVerdict::Explained, Some(Copy::B))
+    );
+    primary.stop(StopMode::Fast).expect("a stop");
 }
 
 /// The blocks of one file that differ.
