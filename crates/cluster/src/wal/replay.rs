@@ -316,6 +316,12 @@ impl Replay {
         goes_on || self.ends_in_garbage()
     }
 
+    /// The log ends where its last file does. A server that goes on makes the next one before it
+    /// writes there: only one that was idle behind `pg_switch_wal`, or the end of a backup, has none.
+    pub fn ends_with_its_files(&self) -> bool {
+        self.end.why == EndReason::NoPage
+    }
+
     /// What stands where the next page should is neither one that was never written nor one of an
     /// older use of the file.
     fn ends_in_garbage(&self) -> bool {

@@ -647,9 +647,6 @@ impl<'a> Live<'a> {
         if count == 0 {
             return Ok(None);
         }
-        if work.refused_whole.is_none() {
-            work.account.damaged_pages += count as u64;
-        }
         let mark = work.files.written();
         let parts_suspects = work.files.parts_suspects();
         let (files, mut failed) = (&mut work.files, None);
@@ -673,11 +670,15 @@ impl<'a> Live<'a> {
             Ok(found) => found,
             Err(why) => {
                 work.files.back_to(mark)?;
+                if work.refused_whole.is_none() {
+                    work.account.damaged_pages += count as u64;
+                }
                 return Ok(Some(why));
             }
         };
         let account = &mut work.account;
         account.rows.add(&found.rows);
+        account.damaged_pages += found.damaged_pages;
         account.pages.add(found.pages);
         account.places.extend(found.places);
         account.places_omitted += found.places_omitted;

@@ -121,7 +121,7 @@ impl<'a> TableFile<'a> {
             let starts = (0..table.blocks).step_by(usize::try_from(step).unwrap_or(1));
             let ranges = starts.map(|from| (from, from.saturating_add(step).min(table.blocks)));
             self.open = ranges.rev().collect();
-            if self.copy(session, table, &table.whole())? {
+            if self.copy_into(RowsInto::Table, session, table, &table.copied_whole())? {
                 self.open.clear();
             } else if self.last_refusal.1.starts_with(NOT_ALLOWED) {
                 self.open.clear();
@@ -177,7 +177,6 @@ impl<'a> TableFile<'a> {
         }
         let why = format!("the server does not give the table: {words}");
         self.account.places.push(LossPlace::page(0, why));
-        self.account.pages.unread += 1;
     }
 
     /// Asks for the blocks that the server does not give whole row by row, and value by value:
@@ -382,7 +381,8 @@ impl<'a> TableFile<'a> {
             columns: columns.join(", "),
             ..table.clone()
         };
-        if self.copy_into(into, session, table, &given.row(block, item))? {
+        let row = format!("({})", given.row(block, item));
+        if self.copy_into(into, session, table, &row)? {
             self.account.rows.partial += 1;
             self.account.rows.suspect += u64::from(into == RowsInto::Suspects);
         } else {
@@ -417,22 +417,23 @@ impl<'a> TableFile<'a> {
         table: &LiveTable,
         query: &str,
     ) -> Result<bool, Stop> {
-        self.copy_into(RowsInto::Table, session, table, query)
+        self.copy_into(RowsInto::Table, session, table, &format!("({query})"))
     }
 
+    /// Of a table by its name, or of a query in parentheses.
     fn copy_into(
         &mut self,
         into: RowsInto,
         session: &mut Reader<'_>,
         table: &LiveTable,
-        query: &str,
+        from: &str,
     ) -> Result<bool, Stop> {
         let mut tries = 1;
         loop {
-            match self.copy_once(into, session, table, query)? {
+            match self.copy_once(into, session, table, from)? {
                 Ok(()) => return Ok(true),
                 Err(error) if locks::is_locked_out(&error) && tries < locks::TRIES => tries += 1,
-                Err(error) => return self.refused(session, query, error).map(|()| false),
+                Err(error) => return self.refused(session, from, error).map(|()| false),
             }
         }
     }
@@ -443,7 +444,7 @@ impl<'a> TableFile<'a> {
         into: RowsInto,
         session: &mut Reader<'_>,
         table: &LiveTable,
-        query: &str,
+        from: &str,
     ) -> Result<Result<(), SqlError>, Stop> {
         let snapshot = session.snapshot;
         let mark = self.files.written();
@@ -455,7 +456,7 @@ impl<'a> TableFile<'a> {
         };
         let mut answer = Answer::new(rows, &table.shape);
         let copied = session.copy_out(
-            &format!("COPY ({query}) TO STDOUT{}", rows.with()),
+            &format!("COPY {from} TO STDOUT{}", rows.with()),
             &mut |data| {
                 if failed.is_none() {
                     let rows = answer.take(data);

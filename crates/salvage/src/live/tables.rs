@@ -36,6 +36,8 @@ pub(super) struct LiveTable {
     /// No checkpoint writes its pages.
     pub(super) is_unlogged: bool,
     pub(super) is_materialized_view: bool,
+    /// COPY takes its name and all of its columns.
+    pub(super) is_copied_by_name: bool,
 }
 
 /// Words of the question that depend on what is asked.
@@ -131,7 +133,10 @@ pub(super) fn read(
             continue;
         }
         if tables.last().is_none_or(|last| last.oid != row.oid) {
-            tables.push(LiveTable::of(database, &row));
+            let mut table = LiveTable::of(database, &row);
+            // COPY refuses generated columns of a table that it is given by name.
+            table.is_copied_by_name &= !options.generated;
+            tables.push(table);
         }
         if let (Some(table), Some((name, quoted, ty))) = (tables.last_mut(), row.column) {
             table.add(name, quoted, type_info(ty, &domains));
@@ -225,6 +230,7 @@ impl LiveTable {
             has_witnesses: row.has_witnesses,
             is_unlogged: row.is_unlogged,
             is_materialized_view: row.is_materialized_view,
+            is_copied_by_name: !row.is_materialized_view,
         }
     }
 
@@ -280,8 +286,17 @@ pub(super) enum RangeWay {
 const ITEMS_MAX: u32 = 1200;
 
 impl LiveTable {
+    /// The rows of all blocks, for COPY. A table is named where that is allowed: its rows then come
+    /// without a plan, for which the server opens every index of the table, damaged ones too.
+    pub(super) fn copied_whole(&self) -> String {
+        if self.is_copied_by_name && !self.columns.is_empty() {
+            return format!("{} ({})", self.quoted, self.columns);
+        }
+        format!("({})", self.whole())
+    }
+
     /// The rows of all blocks.
-    pub(super) fn whole(&self) -> String {
+    fn whole(&self) -> String {
         format!("SELECT {} FROM ONLY {}", self.columns, self.quoted)
     }
 

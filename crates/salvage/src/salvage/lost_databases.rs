@@ -66,19 +66,26 @@ impl DirectoryState {
 }
 
 /// A directory that no row of `pg_database` names. An interrupted CREATE or DROP DATABASE leaves
-/// one behind.
+/// one behind; where no directory has a name, the rows themselves are lost, with the encoding, the
+/// owner and the settings of every database.
 pub(super) fn unnamed(cluster: &Cluster, oid: Oid) -> Option<NotChecked> {
-    let mut others = cluster.databases.values();
-    let names_are_known = others.any(|database| database.name.is_some());
     let own = cluster.databases.get(&oid)?;
-    if own.name.is_some() || !names_are_known {
+    // What was taken out of a cluster without its shared catalogs never had names.
+    let has_shared_catalogs = cluster.homes.iter().any(|home| home.database == 0);
+    if own.name.is_some() || !has_shared_catalogs {
         return None;
     }
-    let why = "no row of pg_database names it: its tables are written under its number";
-    Some(NotChecked {
-        inherent: true,
-        ..not_salvaged(&format!("the directory of database {oid}"), why)
-    })
+    let mut others = cluster.databases.values();
+    let what = format!("the directory of database {oid}");
+    if others.any(|database| database.name.is_some()) {
+        let why = "no row of pg_database names it: its tables are written under its number";
+        return Some(NotChecked {
+            inherent: true,
+            ..not_salvaged(&what, why)
+        });
+    }
+    let why = "pg_database has no row that can be read, and no index of it names one: the name, the encoding, the owner and the settings of the database are lost; its tables are written under its number";
+    Some(not_salvaged(&what, why))
 }
 
 /// What recovery may still do about it.

@@ -1,5 +1,6 @@
 //! What recovery would still bring, and what of it cannot be known.
 
+use pgclinic_cluster::wal::StartKind;
 use pgclinic_cluster::{Cluster, Comparison, ControlState};
 use pgclinic_format::ControlFile;
 use pgclinic_format::control_file::State;
@@ -24,7 +25,7 @@ pub(super) fn of_cluster(cluster: &Cluster, replay: Option<&ReplayAccount>) -> V
         control_gap(cluster)
     };
     let wal = if cluster.needs_recovery() {
-        wal_gap(replay)
+        wal_gap(replay).or_else(|| wal_may_go_on(cluster))
     } else {
         None
     };
@@ -168,6 +169,19 @@ fn wal_gap(replay: Option<&ReplayAccount>) -> Option<NotChecked> {
         }
         Some(_) => None,
     }
+}
+
+/// The log of a crash ends with its last file, as it does where the next one is lost.
+fn wal_may_go_on(cluster: &Cluster) -> Option<NotChecked> {
+    let crashed = cluster.recovery()?.start.kind == StartKind::Crash && !cluster.is_running();
+    let replay = cluster.replay().filter(|_| crashed)?;
+    let end = replay.end.record;
+    let why = format!(
+        "the write-ahead log ends at {end}, where its last file ends: whether a further file followed, nothing tells. A server that was idle after pg_switch_wal leaves it so; else WAL from {end} on is needed, from an archive, a standby or a backup of pg_wal"
+    );
+    replay
+        .ends_with_its_files()
+        .then(|| not_salvaged(CHANGES, &why))
 }
 
 /// Pages that were changed later than the last record of the write-ahead log prove that some of it

@@ -289,7 +289,9 @@ impl Run<'_> {
                 continue;
             }
             table.pages.note_vacant(block);
-            if state == VacantPage::Zeroed {
+            // Our own reader has told of a page that the server refused.
+            let is_told = as_read.pages.damaged.contains(&block);
+            if state == VacantPage::Zeroed && !is_told {
                 table.empty_pages += 1;
                 if is_marked(view, &own, block) {
                     table.damaged_pages += 1;

@@ -187,6 +187,54 @@ fn rows_on_blocks_that_were_filled_again_are_within_the_bounds() {
     assert!(bound <= truth + 100, "{table:#?}");
 }
 
+/// The server opens every index of a table for a plan: rows that need none come from it all the same,
+/// and nothing is counted that only an index lacks.
+#[test]
+fn emptied_indexes_do_not_keep_the_rows_of_their_tables_back() {
+    let copy = copy_of(&seed(&server(15), Checksums::On));
+    let mut running = copy.start_with(&roomy()).expect("a server");
+    let mut clinic = session(&running, "clinic");
+    fill(&mut clinic, &["own_emptied", "own_long", "own_zeroed"]);
+    let long = [
+        "ALTER TABLE own_long ALTER what SET STORAGE EXTERNAL",
+        "UPDATE own_long SET what = repeat('long', 1000) WHERE id < 50",
+    ];
+    for sql in long {
+        clinic.execute(sql).expect(sql);
+    }
+    let index = "SELECT pg_relation_filepath(i.indexrelid) FROM pg_class c JOIN pg_index i ON i.indrelid = c.reltoastrelid \
+                 WHERE c.oid = 'public.own_long'::regclass";
+    let index = clinic.query_value(index).expect(index).expect("a path");
+    let of_keys = ["own_emptied_pkey", "own_zeroed_pkey"];
+    let mut paths: Vec<_> = of_keys.map(|name| file_of(&mut clinic, &copy, name)).into();
+    paths.push(copy.pgdata.join(index));
+    let emptied = file_of(&mut clinic, &copy, "own_emptied");
+    let zeroed = file_of(&mut clinic, &copy, "own_zeroed");
+    drop(clinic);
+    running.stop(StopMode::Fast).expect("stopped");
+    for path in &paths {
+        std::fs::write(path, "").expect("emptied");
+    }
+    std::fs::write(&emptied, "").expect("emptied");
+    let file = OpenOptions::new().write(true).open(zeroed).expect("a file");
+    file.write_all_at(&[0; 8192], 100 * PAGE).expect("zeroed");
+    let running = copy.start_with(&roomy()).expect("a server");
+    let folder = tempfile::tempdir().expect("a directory");
+    let account = salvaged(&running, &folder.path().join("out"), "postgres");
+    let expected = [
+        ("own_emptied", 0, 10_000),
+        ("own_long", 10_000, 0),
+        ("own_zeroed", 10_000 - 58, 58),
+    ];
+    assert_eq!(account.outcome, Outcome::Damaged, "{account:#?}");
+    assert_eq!(lost(&account), expected, "{account:#?}");
+    let long = account
+        .tables
+        .iter()
+        .find(|table| table.table == "own_long");
+    assert!(long.expect("a table").is_whole(), "{long:#?}");
+}
+
 /// Who may not read the files of the server gets the rows, and learns that nobody was asked.
 #[test]
 fn a_role_without_rights_is_told_that_nobody_was_asked() {

@@ -162,6 +162,39 @@ fn without_wal_a_crash_is_never_whole() {
     assert_eq!(account.outcome, Outcome::Incomplete);
 }
 
+/// The last segment is gone, and the one before it ends with a switch: no record goes on in it.
+#[test]
+fn a_log_that_ends_with_its_last_file_is_not_taken_for_all_there_was() {
+    let copy = copy_of(&seed(&server(15), Checksums::On));
+    let mut running = copy.start().expect("a server");
+    let mut session = running.connect("clinic").expect("a session");
+    for sql in [
+        "CREATE TABLE public.load (id int PRIMARY KEY)",
+        "INSERT INTO public.load SELECT generate_series(1, 100)",
+        "SELECT pg_switch_wal()",
+        "INSERT INTO public.load SELECT generate_series(101, 300)",
+    ] {
+        session.execute(sql).expect(sql);
+    }
+    let file = "SELECT pg_walfile_name(pg_current_wal_lsn())";
+    let file = session.query_value(file).expect(file).expect("a name");
+    drop(session);
+    running.kill();
+    let folder = tempfile::tempdir().expect("a directory");
+    let whole = salvaged(&copy.pgdata, &options(&folder.path().join("whole"), "copy"));
+    assert_eq!(whole.outcome, Outcome::Whole, "{:#?}", whole.not_salvaged);
+    for path in segments(&copy.pgdata) {
+        let name = path.file_name().expect("a name");
+        if *name.to_string_lossy() >= *file {
+            fs::remove_file(path).expect("removed");
+        }
+    }
+    let account = salvaged(&copy.pgdata, &options(&folder.path().join("out"), "copy"));
+    let words = why(&account, "changes since");
+    assert!(words.contains("where its last file ends"), "{words}");
+    assert_eq!(account.outcome, Outcome::Incomplete);
+}
+
 /// All records up to some place are there, and none after it: only the pages tell.
 #[test]
 fn pages_beyond_the_end_of_wal_prove_that_some_is_missing() {
@@ -229,6 +262,35 @@ fn a_database_without_its_directory_is_lost() {
     assert_eq!(lost.database, "second");
     assert_eq!(lost.directory, format!("base/{second}"));
     assert_eq!(account.outcome, Outcome::Damaged);
+}
+
+/// Rows come under the number of their database: its name, encoding and owner are lost.
+#[test]
+fn databases_without_any_name_are_told() {
+    let copy = copy_of(&seed(&server(15), Checksums::On));
+    let mut running = copy.start().expect("a server");
+    let mut session = running.connect("postgres").expect("a session");
+    let shared = [
+        "pg_database",
+        "pg_database_datname_index",
+        "pg_database_oid_index",
+    ];
+    let paths = shared.map(|name| {
+        let sql = format!("SELECT pg_relation_filepath('{name}')");
+        let path = session.query_value(&sql).expect(name).expect("a path");
+        copy.pgdata.join(path)
+    });
+    drop(session);
+    running.stop(StopMode::Fast).expect("a stop");
+    for path in paths {
+        fs::write(path, "").expect("emptied");
+    }
+    let folder = tempfile::tempdir().expect("a directory");
+    let account = salvaged(&copy.pgdata, &options(&folder.path().join("out"), "copy"));
+    let words = why(&account, "the directory of database");
+    assert!(words.contains("pg_database has no row"), "{words}");
+    assert_eq!(account.outcome, Outcome::Incomplete);
+    assert!(account.totals.written > 0);
 }
 
 /// Nothing in it is taken for empty: each of its tables is in the account with its lost file.
