@@ -125,6 +125,10 @@ fn mend(relation: &mut Relation, has_file: &dyn Fn(&Relation) -> bool) -> Vec<St
             relation.filenode
         ));
     }
+    let is_mapped = relation.oid < FIRST_NORMAL_OID || relation.foreign_method.is_some();
+    if relation.filenode == 0 && relation.kind.has_storage() && !is_mapped {
+        told.push("relfilenode is 0, and the relation map has catalogs alone".to_owned());
+    }
     let has_method = relation.access_method.is_some() || relation.foreign_method.is_some();
     if is_of_rows(relation.kind) && !has_method {
         relation.access_method = Some(AccessMethod::Heap);

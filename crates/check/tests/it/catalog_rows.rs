@@ -30,7 +30,7 @@ fn look(major: u16, sql: &str) -> CheckDocument {
 const TABLES: &str = "\
 CREATE TABLE public.viewed AS SELECT 1 AS a; CREATE TABLE public.shared AS SELECT 1 AS a;
 CREATE TABLE public.odd AS SELECT 1 AS a; CREATE TABLE public.bare AS SELECT 1 AS a;
-CREATE TABLE public.narrow AS SELECT 1 AS a, 2 AS b;
+CREATE TABLE public.nowhere AS SELECT 1 AS a; CREATE TABLE public.narrow AS SELECT 1 AS a, 2 AS b;
 CREATE VIEW public.right_view AS SELECT 1 AS a; CREATE TEMP TABLE passing AS SELECT 1 AS a;
 CREATE TABLE public.dropping (a int, b int); ALTER TABLE public.dropping DROP COLUMN a;
 CREATE TABLE public.parted (a int) PARTITION BY LIST (a)";
@@ -48,6 +48,7 @@ fn a_row_that_contradicts_itself_is_told() {
             of("shared", "relisshared = true"),
             of("odd", "relpersistence = 'q'"),
             of("bare", "relam = 0"),
+            of("nowhere", "relfilenode = 0"),
             "; UPDATE pg_attribute SET attisdropped = true WHERE attrelid = 'public.narrow'::regclass AND attname = 'b'".into(),
         ];
         let document = look(major, &format!("{TABLES}{}", changes.concat()));
@@ -57,6 +58,7 @@ fn a_row_that_contradicts_itself_is_told() {
             ("shared", "relisshared is set"),
             ("odd", "relpersistence is 'q'"),
             ("bare", "relam is 0"),
+            ("nowhere", "relfilenode is 0"),
             ("b", "attisdropped is set"),
         ] {
             let head = format!("the row of {table} in pg_");

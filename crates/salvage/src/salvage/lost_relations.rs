@@ -6,9 +6,10 @@ use std::sync::Arc;
 
 use pgclinic_cluster::wal::Replay;
 use pgclinic_cluster::{
-    Catalog, Cluster, Column, Death, ForkFiles, HeapScan, LostColumn, LostRelation, RelKind,
-    Relation, RowState,
+    Catalog, Cluster, Column, Comparison, Death, ForkFiles, HeapScan, LostColumn, LostRelation,
+    Persistence, RelKind, Relation, RowState,
 };
+use pgclinic_format::index_page::AccessMethod;
 use pgclinic_format::oid::{DEFAULT_TABLESPACE, PG_CLASS};
 use pgclinic_format::types::FIRST_NORMAL_OID;
 use pgclinic_format::wal::FileNumber;
@@ -205,9 +206,13 @@ pub(super) fn unclaimed(
 ) -> Plan {
     let selection = &options.selection;
     let database = catalog.database;
-    if !are_unclaimed(catalog, selection) {
+    let why = if are_unclaimed(catalog, selection) {
+        "rows of pg_class are lost, and nothing names them"
+    } else if selection.relations.is_empty() && lacks_a_file(cluster, catalog) {
+        "a table has no file where its row in pg_class says, and no row names these"
+    } else {
         return Plan::default();
-    }
+    };
     let is_unclaimed = |files: &ForkFiles| is_nameless(catalog, files) && is_wanted(files);
     let found = Found::among(cluster, database, selection, &is_unclaimed);
     let mut plan = without_catalogs::plan_of(cluster, database, folder, options, &found);
@@ -227,8 +232,8 @@ pub(super) fn unclaimed(
             plan.tables.len(),
             database_name(catalog)
         );
-        let why = "rows of pg_class are lost, and nothing names them: what they hold is in unclaimed/, with columns that are guessed";
-        plan.not_salvaged.push(not_salvaged(&what, why));
+        let why = format!("{why}: what they hold is in unclaimed/, with columns that are guessed");
+        plan.not_salvaged.push(not_salvaged(&what, &why));
     }
     plan
 }
@@ -237,6 +242,20 @@ pub(super) fn unclaimed(
 /// met its row such a file is a leftover, and nobody's.
 fn are_unclaimed(catalog: &Catalog, selection: &Selection) -> bool {
     !catalog.names_are_complete() && selection.relations.is_empty()
+}
+
+/// The row of a table names a file that is not there: a file that no row names may be its own.
+fn lacks_a_file(cluster: &Cluster, catalog: &Catalog) -> bool {
+    if !cluster.may_compare(Comparison::FilesWithCatalogs) {
+        return false;
+    }
+    let files = MainForks::of_database(cluster, catalog.database);
+    let mut tables = catalog.relations.values().filter(|own| {
+        own.persistence == Persistence::Permanent
+            && own.kind.has_storage()
+            && own.page_method() == Some(AccessMethod::Heap)
+    });
+    tables.any(|own| files.of(catalog, own).segments.is_empty())
 }
 
 fn is_nameless(catalog: &Catalog, files: &ForkFiles) -> bool {

@@ -13,7 +13,7 @@ use std::path::Path;
 
 use common::{Lines, copied, lines, options, salvaged};
 use pgclinic_servers::{Checksums, StopMode};
-use pgclinic_testkit::{TempCopy, checked, copy_of, open, seed, server};
+use pgclinic_testkit::{TempCopy, checked, copy_of, execute, open, seed, server};
 
 const PAGE: usize = 8192;
 
@@ -173,4 +173,31 @@ fn a_zeroed_page_of_pg_attribute_or_pg_type_does_not_pass_for_health() {
             hurt.heal(block);
         }
     }
+}
+
+/// The file of a table that its row does not name any more holds its rows all the same.
+#[test]
+fn a_file_without_an_owner_is_written_where_a_table_has_none() {
+    let copy = copy_of(&seed(&server(15), Checksums::On));
+    let mut running = copy.start().expect("a server");
+    execute(
+        &running,
+        "CREATE TABLE public.astray AS SELECT g, 'row ' || g AS what FROM generate_series(1, 500) g",
+    );
+    let change = "UPDATE pg_class SET relfilenode = 99999 WHERE oid = 'public.astray'::regclass";
+    execute(&running, change);
+    running.stop(StopMode::Fast).expect("a stop");
+    let folder = tempfile::tempdir().expect("a directory");
+    let account = salvaged(&copy.pgdata, &options(&folder.path().join("out"), "csv"));
+    assert_eq!(account.outcome, Outcome::Damaged);
+    assert!(is_hurt(&account, "public.astray"));
+    let mut unclaimed = account
+        .tables
+        .iter()
+        .filter(|own| own.schema == "unclaimed");
+    assert!(
+        unclaimed.any(|own| own.rows.written == 500),
+        "{:#?}",
+        account.tables
+    );
 }
