@@ -421,7 +421,7 @@ impl Reader<'_> {
     /// since.
     fn doubt_lost_pages(&mut self, relations: &BTreeMap<Oid, Relation>) {
         let read = std::mem::take(&mut self.places);
-        if !self.entries_prove_pages() {
+        if !self.cluster.catalog_entries_prove() {
             return;
         }
         for (catalog, places) in read {
@@ -439,17 +439,9 @@ impl Reader<'_> {
         }
     }
 
-    /// An entry of a catalog's index may have outlived its page in files of before a recovery.
-    /// Those beside a running server count too: what WAL truncated since is known.
-    pub(crate) fn entries_prove_pages(&self) -> bool {
-        let may_compare = |what| self.cluster.may_compare(what);
-        may_compare(Comparison::CatalogsWithOlderIndexes)
-            || (self.cluster.is_running() && may_compare(Comparison::CatalogEntriesWithPages))
-    }
-
     /// Keeps which pages of a catalog are lost.
     pub(crate) fn lose_pages(&mut self, catalog: Oid, blocks: BTreeSet<BlockNo>) {
-        if self.entries_prove_pages() {
+        if self.cluster.catalog_entries_prove() {
             let pages = blocks.into_iter().map(|block| (catalog, block));
             self.lost_pages.extend(pages);
         }

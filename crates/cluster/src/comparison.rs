@@ -72,6 +72,14 @@ pub enum Comparison {
 }
 
 impl Cluster {
+    /// Entries of a catalog's index prove that their rows were there. They may have outlived their
+    /// page in files of before a recovery. Those beside a running server count: what WAL truncated
+    /// since is known.
+    pub(crate) fn catalog_entries_prove(&self) -> bool {
+        self.may_compare(Comparison::CatalogsWithOlderIndexes)
+            || (self.is_running() && self.may_compare(Comparison::CatalogEntriesWithPages))
+    }
+
     /// Whether these two can contradict each other in the cluster's state; where not, a difference
     /// proves nothing.
     ///

@@ -16,8 +16,9 @@ use crate::catalog_encoding::CatalogEncoding;
 use crate::cluster::Cluster;
 use crate::comparison::Comparison;
 use crate::files::ForkFiles;
-use crate::row_places::RowPlaces;
+use crate::row_places::{PlaceState, RowPlaces};
 use crate::visibility::{RowState, Visibility};
+use crate::witness::each_row_in;
 
 /// Bytes of one read.
 const READ_BYTES: usize = 256 * 1024;
@@ -140,7 +141,7 @@ impl<'a> HeapScan<'a> {
     /// The same with a list of where rows stand, for entries of indexes to be compared with. While
     /// a server runs nothing is, before its WAL was applied: a page of zeros on disk may have its
     /// rows in memory.
-    pub(crate) fn noting_places(self) -> Self {
+    pub fn noting_places(self) -> Self {
         let may_compare = |what| self.cluster.may_compare(what);
         let places = if may_compare(Comparison::PagesOfOnePass) {
             Some(RowPlaces::default())
@@ -151,6 +152,23 @@ impl<'a> HeapScan<'a> {
             None
         };
         HeapScan { places, ..self }
+    }
+
+    /// Entries of a btree on all rows that lead to none of those that were read; 0 where the
+    /// places of rows were not noted, or where entries may be of another moment.
+    pub fn rows_missed_by(&self, index: &ForkFiles) -> u64 {
+        let mut missed = 0;
+        if let Some(places) = self
+            .places
+            .as_ref()
+            .filter(|_| self.cluster.catalog_entries_prove())
+        {
+            each_row_in(self.cluster, index, &mut |tid| {
+                let state = places.state(tid);
+                missed += u64::from(matches!(state, PlaceState::PageLost | PlaceState::NoRow));
+            });
+        }
+        missed
     }
 
     /// The list, after the rows were read.

@@ -68,7 +68,7 @@ impl Reader<'_> {
         if lost > 0 {
             let why = format!("{lost} rows are lost, as its indexes and pg_attribute tell");
             self.trouble("pg_class", why);
-        } else if entries > 0 && self.entries_prove_pages() {
+        } else if entries > 0 && self.cluster.catalog_entries_prove() {
             let why = format!("{entries} entries of its indexes lead to pages that are lost");
             self.trouble("pg_class", why);
         }
@@ -134,7 +134,7 @@ impl Reader<'_> {
         if relations > 0 {
             let why = format!("it does not have all columns of {relations} relations");
             self.trouble("pg_attribute", why);
-        } else if entries > 0 && self.entries_prove_pages() {
+        } else if entries > 0 && self.cluster.catalog_entries_prove() {
             let why = format!("{entries} entries of an index lead to pages that are lost");
             self.trouble("pg_attribute", why);
         }

@@ -7,7 +7,7 @@ use crate::common;
 use std::fs;
 
 use common::{account_page, files, pgclinic, text};
-use pgclinic_servers::Checksums;
+use pgclinic_servers::{Checksums, StopMode};
 use pgclinic_testkit::{copy_of, seed, server};
 
 #[test]
@@ -329,4 +329,49 @@ fn one_table_is_a_stream() {
     let apart = rows.lines().count() + suspects.lines().count() - 1;
     assert_eq!(stream.out.lines().count(), apart);
     assert!(!rows.is_empty() && rows.lines().all(|row| stream.out.contains(row)));
+}
+
+/// The indexes of a catalog name the rows that it has lost: statements without them are not whole.
+#[test]
+fn statements_of_an_emptied_catalog_are_not_whole() {
+    let copy = copy_of(&seed(&server(15), Checksums::On));
+    let mut running = copy.start().expect("a server");
+    let mut session = running.connect("clinic").expect("a session");
+    let catalogs = ["pg_constraint", "pg_attrdef", "pg_depend"];
+    let paths = catalogs.map(|name| {
+        let sql = format!("SELECT pg_relation_filepath('{name}')");
+        let path = session.query_value(&sql).expect(name).expect("a path");
+        copy.pgdata.join(path)
+    });
+    drop(session);
+    running.stop(StopMode::Fast).expect("a stop");
+    let folder = tempfile::tempdir().expect("a directory");
+    let salvaged = |name: &str, exit| {
+        let (out, ddl) = (
+            folder.path().join(name),
+            folder.path().join(format!("{name}.sql")),
+        );
+        let to = ["--to", text(&out), "--ddl", text(&ddl)];
+        pgclinic(&[&["salvage", text(&copy.pgdata)][..], &to].concat()).exits(exit)
+    };
+    salvaged("whole", 0);
+    for (name, path) in catalogs.iter().zip(paths) {
+        let whole = fs::read(&path).expect("a file");
+        fs::File::options()
+            .write(true)
+            .open(&path)
+            .expect("a file")
+            .set_len(0)
+            .expect("emptied");
+        let ran = salvaged(name, 3);
+        let words: String = ran.out.split_whitespace().collect::<Vec<_>>().join(" ");
+        let told = format!("{name}: ");
+        assert!(
+            words.contains(&told) && words.contains("lead to rows that are not there"),
+            "{}",
+            ran.out
+        );
+        fs::write(&path, whole).expect("healed");
+    }
+    salvaged("again", 0);
 }

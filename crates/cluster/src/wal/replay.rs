@@ -11,6 +11,7 @@ use pgclinic_format::{BlockNo, ControlFile, Fork, Lsn, MultiXactId, Oid, Relatio
 use pgclinic_source::Source;
 
 use crate::error::ReadGap;
+use crate::wal::block_history::MINIMAL;
 use crate::wal::recovery::{LabelState, Recovery, StartKind};
 use crate::wal::touched::{FirstRecord, ReplayEffect, Touched};
 
@@ -154,7 +155,7 @@ impl Replay {
             checkpoint: None,
             mapped: BTreeSet::new(),
             troubles: Vec::new(),
-            touched: Touched::default(),
+            touched: Touched::of(control.wal_level == MINIMAL),
             files_end: last.and_then(|last| {
                 let end = last.checked_add(1)?;
                 end.checked_mul(u64::from(shape.segment_bytes)).map(Lsn)
@@ -202,7 +203,8 @@ impl Replay {
         self.touched.holds(file)
     }
 
-    /// The file is there before recovery, and recovery never makes it shorter.
+    /// The file is there before recovery, and recovery never makes it shorter. So is one that was
+    /// made since while `wal_level` was `minimal`.
     pub fn keeps_length(&self, file: FileNumber) -> bool {
         self.touched.keeps_length(file)
     }

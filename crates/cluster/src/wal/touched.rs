@@ -59,6 +59,9 @@ pub(crate) struct Touched {
     groups: usize,
     overflowed: bool,
     pub(crate) created: BTreeSet<FileNumber>,
+    /// `wal_level` is `minimal`: what a transaction writes to a file that it made itself is in no
+    /// record. It is in the file when the transaction commits.
+    is_minimal: bool,
     dropped: BTreeSet<FileNumber>,
     truncated: BTreeMap<FileNumber, Truncation>,
     without_maps: BTreeSet<FileNumber>,
@@ -67,6 +70,13 @@ pub(crate) struct Touched {
 }
 
 impl Touched {
+    pub(crate) fn of(is_minimal: bool) -> Self {
+        Touched {
+            is_minimal,
+            ..Touched::default()
+        }
+    }
+
     /// A record speaks of the block; only the first one counts.
     pub(crate) fn block(
         &mut self,
@@ -116,9 +126,9 @@ impl Touched {
             || self.tablespaces.contains(&file.tablespace)
     }
 
-    /// No record makes, removes, cuts or copies the file.
+    /// No record makes, removes, cuts or copies the file, or makes it without what it holds.
     pub(crate) fn keeps_length(&self, file: FileNumber) -> bool {
-        let is_remade = self.created.contains(&file)
+        let is_remade = (self.created.contains(&file) && !self.is_minimal)
             || self.dropped.contains(&file)
             || self.truncated.contains_key(&file)
             || self.databases.contains(&file.database)

@@ -162,6 +162,11 @@ pub(super) fn each_entry(
     each_entry_in(cluster, &files, columns, each)
 }
 
+/// Gives every row that an entry of the btree in these files names.
+pub(crate) fn each_row_in(cluster: &Cluster, files: &ForkFiles, each: &mut dyn FnMut(Tid)) {
+    each_entry_in(cluster, files, &[], &mut |tid, _| each(tid));
+}
+
 /// The same of the index in these files, leaf by leaf along them. Entries that are marked dead are
 /// left out: the server knows that nobody sees their rows. Whether every leaf was there and sound.
 fn each_entry_in(

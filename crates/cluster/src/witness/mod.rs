@@ -12,7 +12,7 @@ pub(crate) use column_types::{CATALOGS_WITH_TYPES, ColumnTypes, KnownType, Relat
 pub use columns::LostColumn;
 pub(crate) use columns::{Gap, column_like, column_of_indexes, column_of_type, lost_columns};
 pub(crate) use databases::lost_databases;
-pub(crate) use entries::{PagesLost, index_of_rows, pages_lost, schema_names};
+pub(crate) use entries::{PagesLost, each_row_in, index_of_rows, pages_lost, schema_names};
 pub(crate) use rebuilt::{owner_by_toast_name, rebuilt, settle_kind};
 pub use relations::LostRelation;
 pub(crate) use relations::{ClassWitness, LostRelations, lost_relations};

@@ -10,7 +10,7 @@ use pgclinic_spill::MemoryPlan;
 use crate::common;
 
 use common::{compare, copied, options, salvaged};
-use pgclinic_servers::{Checksums, Server, StopMode};
+use pgclinic_servers::{Checksums, Server, StartOptions, StopMode};
 use pgclinic_testkit::{TempCopy, copy_of, seed, server};
 
 const CONTROL: &str = "global/pg_control";
@@ -193,6 +193,44 @@ fn a_log_that_ends_with_its_last_file_is_not_taken_for_all_there_was() {
     let words = why(&account, "changes since");
     assert!(words.contains("where its last file ends"), "{words}");
     assert_eq!(account.outcome, Outcome::Incomplete);
+}
+
+/// What a transaction writes to a table that it made itself is in no record then, and in its files
+/// when it commits: they are witnesses as those of before.
+#[test]
+fn tables_that_minimal_wal_does_not_hold_are_missed() {
+    let copy = copy_of(&seed(&server(15), Checksums::On));
+    let minimal = StartOptions::default()
+        .with("wal_level", "minimal")
+        .with("max_wal_senders", "0")
+        .with("wal_skip_threshold", "0");
+    let mut running = copy.start_with(&minimal).expect("a server");
+    let mut session = running.connect("clinic").expect("a session");
+    session
+        .execute(
+            "BEGIN; CREATE TABLE public.load (id int PRIMARY KEY, what text); \
+             INSERT INTO public.load SELECT g, 'row ' || g FROM generate_series(1, 20000) g; COMMIT",
+        )
+        .expect("a table");
+    let path = "SELECT pg_relation_filepath('public.load')";
+    let path = session.query_value(path).expect(path).expect("a path");
+    drop(session);
+    running.kill();
+    let folder = tempfile::tempdir().expect("a directory");
+    let rows = |name: &str| {
+        let account = salvaged(&copy.pgdata, &options(&folder.path().join(name), "copy"));
+        let table = account.tables.iter().find(|own| own.table == "load");
+        let rows = table.expect("the table").rows;
+        (account.outcome, rows.written, rows.lost)
+    };
+    assert_eq!(rows("whole"), (Outcome::Whole, 20_000, 0));
+    let path = copy.pgdata.join(path);
+    let file = fs::File::options().write(true).open(&path).expect("a file");
+    file.set_len(50 * 8192).expect("cut");
+    let (outcome, written, lost) = rows("cut");
+    assert_eq!((outcome, written + lost), (Outcome::Damaged, 20_000));
+    fs::remove_file(path).expect("removed");
+    assert_eq!(rows("removed"), (Outcome::Damaged, 0, 20_000));
 }
 
 /// All records up to some place are there, and none after it: only the pages tell.

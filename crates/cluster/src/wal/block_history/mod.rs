@@ -59,7 +59,7 @@ use tracked::{Chain, TrackedBlock, TrackedBlocks, TrackedShape};
 use wal_copies::WalCopies;
 
 /// `WAL_LEVEL_MINIMAL`.
-const MINIMAL: u32 = 0;
+pub(crate) const MINIMAL: u32 = 0;
 
 /// A block of a relation, as WAL names it.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]

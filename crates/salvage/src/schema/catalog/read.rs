@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use pgclinic_cluster::{
     Catalog, CatalogEncoding, Cluster, Column, ForkFiles, HeapScan, RawRow, RelKind, Relation,
 };
+use pgclinic_format::index_page::AccessMethod;
 use pgclinic_format::types::FIRST_NORMAL_OID;
 use pgclinic_format::{Fork, Oid};
 
@@ -177,7 +178,7 @@ impl Reader<'_> {
         let toast = toast.and_then(|toast| self.files_of(toast));
         let mut values = LongValues::new(self.cluster, toast, self.room, self.store);
         let mut lost = Vec::new();
-        self.each_row(relation, files, |row| {
+        let missed = self.each_row(relation, files, |row| {
             let mut taken = Vec::with_capacity(columns.len());
             for (index, column) in columns.iter().enumerate() {
                 let bytes = row.bytes(index).filter(|_| is_wanted(column));
@@ -196,6 +197,7 @@ impl Reader<'_> {
             }
         });
         self.troubles.append(&mut lost);
+        self.troubles.extend(missed);
         for key in keys {
             table.key(key);
         }
@@ -206,8 +208,31 @@ impl Reader<'_> {
         self.files.get(&(relation.tablespace, relation.filenode))
     }
 
-    fn each_row(&self, relation: &Relation, files: &ForkFiles, each: impl FnMut(RawRow<'_>)) {
+    /// Says what the indexes of the catalog name beyond its rows.
+    fn each_row(
+        &self,
+        relation: &Relation,
+        files: &ForkFiles,
+        each: impl FnMut(RawRow<'_>),
+    ) -> Option<String> {
         let layouts = relation.layouts.as_deref().unwrap_or_default();
-        HeapScan::new(self.cluster, files, layouts).each_that_may_count(each);
+        let mut scan = HeapScan::new(self.cluster, files, layouts).noting_places();
+        scan.each_that_may_count(each);
+        let indexes = self.catalog.relations.values().filter(|own| {
+            let index = own.index.as_ref();
+            let is_full = index.is_some_and(|index| {
+                index.table == relation.oid && index.valid && !index.has_predicate
+            });
+            is_full && own.page_method() == Some(AccessMethod::Btree)
+        });
+        let missed = indexes.filter_map(|index| {
+            let missed = scan.rows_missed_by(self.files_of(index)?);
+            (missed > 0).then(|| (missed, index.name.clone()))
+        });
+        let (missed, index) = missed.max()?;
+        let name = &relation.name;
+        Some(format!(
+            "{name}: {missed} entries of {index} lead to rows that are not there, and what these described is missing"
+        ))
     }
 }
