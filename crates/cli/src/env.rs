@@ -1,12 +1,13 @@
 //! What the program is given by the operating system, so that tests can give something else.
 
+use std::ffi::OsString;
 use std::io::{BufRead, Write};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use pgclinic_servers::{ConnectionTarget, Passwords};
+use pgclinic_servers::{ConnectionDefaults, ConnectionTarget, Passwords};
 
 use crate::exit::{Exit, Failure};
 
@@ -37,6 +38,10 @@ pub struct Env<'a> {
     pub terminal: Terminal,
     /// Where files without a name may lie for a while.
     pub temp_folder: PathBuf,
+    /// `PGDATA`, the data directory that programs of the server take where none is named.
+    pub pgdata: Option<OsString>,
+    /// What URLs of servers may leave out.
+    pub server_defaults: ConnectionDefaults,
     /// Passwords of servers whose URL has none.
     pub passwords: Passwords,
     /// Set by SIGINT and SIGTERM.
@@ -53,7 +58,8 @@ impl Env<'_> {
 
     /// The server of a URL, with its password.
     pub(crate) fn server(&mut self, url: &str) -> Result<ConnectionTarget, Failure> {
-        let target = ConnectionTarget::from_url(url).map_err(Failure::new)?;
+        let defaults = self.server_defaults.resolved().map_err(Failure::new)?;
+        let target = ConnectionTarget::from_url_or(url, &defaults).map_err(Failure::new)?;
         Ok(self.with_password(target))
     }
 
@@ -119,7 +125,7 @@ impl Env<'_> {
     pub(crate) fn unwritten(&mut self, failure: &Failure, verdict: Exit) -> Exit {
         let failed = self.failed(failure);
         match verdict {
-            Exit::Damaged | Exit::Interrupted => verdict,
+            Exit::Damaged | Exit::Interrupted | Exit::Status(_) => verdict,
             Exit::Healthy | Exit::Incomplete | Exit::Failed => failed,
         }
     }

@@ -5,6 +5,8 @@ use std::fmt;
 use clap::{Args, ValueEnum};
 use pgclinic_model::{CheckDocument, Severity};
 
+use crate::status_line::StatusCode;
+
 /// Exit codes, as scripts rely on them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Exit {
@@ -18,6 +20,8 @@ pub enum Exit {
     Incomplete,
     /// 130: interrupted.
     Interrupted,
+    /// 0 to 3, as plugins of monitoring systems have them.
+    Status(StatusCode),
 }
 
 impl Exit {
@@ -29,6 +33,7 @@ impl Exit {
             Exit::Failed => 2,
             Exit::Incomplete => 3,
             Exit::Interrupted => 130,
+            Exit::Status(state) => state.code(),
         }
     }
 }
@@ -91,14 +96,19 @@ pub(crate) struct FailOnArgs {
 }
 
 impl FailOnArgs {
+    /// Those of the classes that keep their exit code.
+    pub(crate) fn failing(&self, classes: &[ResultClass]) -> Vec<ResultClass> {
+        let failing = classes.iter().filter(|class| self.fail_on.contains(class));
+        failing.copied().collect()
+    }
+
     /// The exit code of a run for which these classes hold. An interrupted run did not come to its
     /// end, whatever it was asked for.
     pub(crate) fn exit(&self, classes: &[ResultClass], interrupted: bool) -> Exit {
         if interrupted {
             return Exit::Interrupted;
         }
-        let failing = classes.iter().filter(|class| self.fail_on.contains(class));
-        let exits = failing.map(|class| class.exit());
+        let exits = self.failing(classes).into_iter().map(ResultClass::exit);
         exits
             .min_by_key(|exit| exit.code())
             .unwrap_or(Exit::Healthy)

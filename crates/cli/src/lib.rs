@@ -20,6 +20,7 @@ mod progress;
 mod run_state;
 mod server_copy;
 mod server_files;
+mod status_line;
 mod stillness;
 mod stream;
 mod target;
@@ -27,19 +28,29 @@ mod undetected_server;
 
 pub use env::{Env, Terminal};
 pub use exit::{Exit, Failure};
+pub use status_line::StatusCode;
+
+use std::ffi::OsStr;
 
 use clap::Command as ClapCommand;
+
+/// The version, with the commit and its date where whoever built the program told them.
+const VERSION: &str = match option_env!("PGCLINIC_VERSION") {
+    Some(version) => version,
+    None => env!("CARGO_PKG_VERSION"),
+};
 
 /// The whole command line, for parsing, help and the manual.
 pub fn command_line() -> ClapCommand {
     let root = ClapCommand::new("pgclinic")
-        .version(env!("CARGO_PKG_VERSION"))
+        .version(VERSION)
         .about("The storage clinic for PostgreSQL 13-18: checks, explains, salvages, measures")
         .max_term_width(help::COLUMNS_MAX)
         .subcommand_required(true)
         .arg_required_else_help(true)
         .after_help(
-            "Exit codes: 0 healthy, 1 damaged, 2 could not work or wrong usage, 3 incomplete,\n\
+            "TARGET of check, inspect, measure and salvage is $PGDATA where none is given.\n\n\
+             Exit codes: 0 healthy, 1 damaged, 2 could not work or wrong usage, 3 incomplete,\n\
              130 interrupted. --fail-on of check, salvage, measure and diff says which of\n\
              1 and 3 count.",
         );
@@ -48,9 +59,26 @@ pub fn command_line() -> ClapCommand {
     help::with_choices(root)
 }
 
+/// Commands that only read take the data directory that other programs of the server take.
+fn of_environment(mut line: ClapCommand, pgdata: Option<&OsStr>) -> ClapCommand {
+    let Some(pgdata) = pgdata else {
+        return line;
+    };
+    for name in ["check", "inspect", "measure", "salvage"] {
+        line = line.mut_subcommand(name, |command| {
+            command.mut_arg("target", |target| {
+                let target = target.required(false).hide_default_value(true);
+                target.default_value(pgdata.to_owned())
+            })
+        });
+    }
+    line
+}
+
 /// Runs one command line. Everything that a program may see or say comes in through `world`.
 pub fn run(arguments: Vec<std::ffi::OsString>, world: &mut Env<'_>) -> Exit {
-    let matches = match command_line().try_get_matches_from(arguments) {
+    let line = of_environment(command_line(), world.pgdata.as_deref());
+    let matches = match line.try_get_matches_from(arguments) {
         Ok(matches) => matches,
         Err(error) => return world.usage(&error),
     };

@@ -2,12 +2,13 @@
 #![forbid(unsafe_code)]
 
 use std::io::{IsTerminal, Write, stderr, stdin, stdout};
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use pgclinic_cli::{Env, Terminal, run};
-use pgclinic_servers::Passwords;
+use pgclinic_servers::{ConnectionDefaults, Passwords};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use signal_hook::consts::{SIGINT, SIGTERM};
 
@@ -30,6 +31,8 @@ fn main() -> ExitCode {
         stderr: &mut stderr(),
         terminal,
         temp_folder: std::env::temp_dir(),
+        pgdata: std::env::var_os("PGDATA").filter(|path| !path.is_empty()),
+        server_defaults: server_defaults(),
         passwords: passwords(),
         interrupted,
         has_own_process: true,
@@ -67,6 +70,32 @@ fn watch_signals(interrupted: Arc<AtomicBool>) -> std::io::Result<()> {
         })?;
     Ok(())
 }
+
+/// As libpq finds them.
+fn server_defaults() -> ConnectionDefaults {
+    let given = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
+    let files = || match given("PGSERVICEFILE") {
+        Some(file) => vec![file.into()],
+        None => {
+            let of_system = given("PGSYSCONFDIR").unwrap_or_else(|| SYSTEM_CONFIGURATION.into());
+            let own = std::env::home_dir().map(|home| home.join(".pg_service.conf"));
+            let system = PathBuf::from(of_system).join("pg_service.conf");
+            own.into_iter().chain([system]).collect()
+        }
+    };
+    ConnectionDefaults {
+        host: given("PGHOST"),
+        port: given("PGPORT"),
+        user: given("PGUSER"),
+        database: given("PGDATABASE"),
+        sslmode: given("PGSSLMODE"),
+        sslrootcert: given("PGSSLROOTCERT"),
+        service: given("PGSERVICE").map(|name| (name, files())),
+    }
+}
+
+/// Where Debian's libpq looks.
+const SYSTEM_CONFIGURATION: &str = "/etc/postgresql-common";
 
 /// As libpq finds them.
 fn passwords() -> Passwords {

@@ -44,10 +44,11 @@ pub(crate) enum ProgressStyle {
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Output")]
 pub(crate) struct OutputArgs {
-    /// Format
+    /// Format: text, json, html, and some for other programs
     ///
-    /// JSON is the master form: `pgclinic report` makes the others from it later.
-    #[arg(long, value_name = "FORMAT", default_value = "text", value_parser = ["text", "json", "html", "prometheus"])]
+    /// text, json, html; prometheus for check and measure; jsonl, sarif and junit for check. JSON is
+    /// the master form: `pgclinic report` makes the others from it later.
+    #[arg(long, value_name = "FORMAT", default_value = "text", hide_default_value = true, hide_possible_values = true, value_parser = ["text", "json", "html", "prometheus", "jsonl", "sarif", "junit"])]
     pub format: String,
     /// Write the document to this file, not to stdout
     ///
@@ -62,7 +63,7 @@ pub(crate) struct OutputArgs {
     /// It goes to stderr.
     #[arg(long, value_enum, value_name = "HOW", default_value_t = ProgressStyle::Auto)]
     pub progress: ProgressStyle,
-    /// Print only errors on stderr
+    /// Print only errors, and nothing of a healthy check
     #[arg(long, short)]
     pub quiet: bool,
     /// Print more on stderr
@@ -109,6 +110,11 @@ impl OutputArgs {
             "documents of {schema} have no form {name}: --format takes {} here",
             others.join(", ")
         )))
+    }
+
+    /// What is well need not be said: nobody asked for a file, or for a form that programs read.
+    pub(crate) fn is_silent(&self) -> bool {
+        self.quiet && self.output.is_none() && self.format == "text"
     }
 
     /// Writes the document and gives the exit code of the run, which came to this verdict. Whoever

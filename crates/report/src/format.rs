@@ -2,7 +2,7 @@
 
 use std::io;
 
-use pgclinic_model::FigureKinds;
+use pgclinic_model::{CheckDocument, FigureKinds};
 
 use crate::Document;
 
@@ -71,4 +71,18 @@ pub trait Format: Sync {
         options: &Options<'_>,
         out: &mut dyn io::Write,
     ) -> io::Result<()>;
+}
+
+/// The check that a format of checks alone is given.
+///
+/// # Errors
+/// Any other document has no such form.
+pub(crate) fn only_checks(document: &Document) -> io::Result<&CheckDocument> {
+    match document {
+        Document::Check(document) => Ok(document),
+        other => {
+            let why = format!("documents of {} have no such form", other.schema());
+            Err(io::Error::new(io::ErrorKind::Unsupported, why))
+        }
+    }
 }

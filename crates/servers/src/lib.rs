@@ -14,6 +14,7 @@
 #![forbid(unsafe_code)]
 
 mod cache;
+mod connection_defaults;
 mod copy;
 mod error;
 mod features;
@@ -40,6 +41,7 @@ mod target;
 mod wire;
 
 pub use cache::cache_folder;
+pub use connection_defaults::ConnectionDefaults;
 pub use copy::{Copied, copy_cluster, point_link};
 pub use error::{Error, Result};
 pub use features::{Features, io_uring_forbidden};

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use crate::connection_defaults::ConnectionDefaults;
 use crate::server::Server;
 
 /// One database of one server.
@@ -109,6 +110,15 @@ impl ConnectionTarget {
     /// A server by URL, as libpq writes it:
     /// `postgres://user:password@host:5432/database?host=/socket/folder`.
     pub fn from_url(url: &str) -> Result<Self, String> {
+        ConnectionTarget::from_url_or(url, &ConnectionDefaults::default())
+    }
+
+    /// The same, where what the URL leaves out is known from elsewhere.
+    ///
+    /// # Errors
+    /// As of [`ConnectionTarget::from_url`].
+    pub fn from_url_or(url: &str, defaults: &ConnectionDefaults) -> Result<Self, String> {
+        let known = |own: &Option<String>| own.clone().unwrap_or_default();
         let rest = url
             .strip_prefix("postgres://")
             .or_else(|| url.strip_prefix("postgresql://"))
@@ -120,17 +130,22 @@ impl ConnectionTarget {
             Some((user, password)) => (user, Some(decode(password)?)),
             None => (credentials, None),
         };
-        let user = or_else(decode(user)?, "postgres");
-        let (host, port) = host_and_port(place)?;
+        let user = or_else(decode(user)?, &known(&defaults.user));
+        let user = or_else(user, "postgres");
+        let (host, port) = host_and_port(place);
+        let host = or_else(decode(host)?, &known(&defaults.host));
+        let port = number_of_port(&or_else(port.to_owned(), &known(&defaults.port)))?;
+        let database = or_else(decode(database)?, &known(&defaults.database));
         let mut target = Self {
-            address: address(decode(host)?, port),
-            database: or_else(decode(database)?, &user),
+            address: address(host, port),
+            database: or_else(database, &user),
             user,
             password,
             settings: Vec::new(),
             tls: Tls::Possible,
         };
-        let (mut mode, mut root) = (String::new(), None);
+        let mut mode = known(&defaults.sslmode);
+        let mut root = defaults.sslrootcert.as_ref().map(PathBuf::from);
         for word in query.split('&').filter(|word| !word.is_empty()) {
             let (name, value) = word.split_once('=').unwrap_or((word, ""));
             match name {
@@ -233,19 +248,19 @@ fn or_else(text: String, fallback: &str) -> String {
 }
 
 /// `[::1]:5433`, `db:5433`, `db` or nothing.
-fn host_and_port(place: &str) -> Result<(&str, u16), String> {
+fn host_and_port(place: &str) -> (&str, &str) {
     let bracketed = place
         .strip_prefix('[')
         .and_then(|rest| rest.split_once(']'));
-    let (host, port) = match bracketed {
+    match bracketed {
         Some((host, after)) => (host, after.strip_prefix(':').unwrap_or("")),
         None => place.rsplit_once(':').unwrap_or((place, "")),
-    };
-    let port = if port.is_empty() { "5432" } else { port };
-    let number = port.parse();
-    number
-        .map(|port| (host, port))
-        .map_err(|_| format!("{port:?} is not a port"))
+    }
+}
+
+fn number_of_port(text: &str) -> Result<u16, String> {
+    let text = if text.is_empty() { "5432" } else { text };
+    text.parse().map_err(|_| format!("{text:?} is not a port"))
 }
 
 /// Undoes `%2F`.

@@ -44,7 +44,12 @@ fn build() -> Result<PathBuf, String> {
         "--target",
         &triple,
     ];
-    shell::run(shell::command("cargo", &words).env("RUSTFLAGS", "-C target-feature=+crt-static"))?;
+    let mut cargo = shell::command("cargo", &words);
+    cargo.env("RUSTFLAGS", "-C target-feature=+crt-static");
+    if let Some(version) = version() {
+        cargo.env("PGCLINIC_VERSION", version);
+    }
+    shell::run(&mut cargo)?;
 
     let built = repository::target().join(&triple).join("release/pgclinic");
     let folder = repository::target().join("dist");
@@ -52,6 +57,13 @@ fn build() -> Result<PathBuf, String> {
     let binary = folder.join("pgclinic");
     std::fs::copy(&built, &binary).map_err(at(&built))?;
     Ok(binary)
+}
+
+/// The version with the commit and its date; nothing outside of a clone.
+fn version() -> Option<String> {
+    let mut git = shell::command("git", &["log", "-1", "--format=%h, %cs"]);
+    let commit = shell::capture(&mut git).ok()?;
+    Some(format!("{} ({})", env!("CARGO_PKG_VERSION"), commit.trim()))
 }
 
 fn linked_statically(binary: &Path) -> Outcome {

@@ -17,7 +17,7 @@ use pgclinic_check::{
     check_file, check_running,
 };
 use pgclinic_cluster::{Cluster, selected};
-use pgclinic_model::document::NotChecked;
+use pgclinic_model::document::{NotChecked, Verdict};
 use pgclinic_model::{CheckDocument, Level};
 use pgclinic_report::{CHECK, Document};
 use pgclinic_servers::ConnectionTarget;
@@ -33,6 +33,7 @@ use crate::machine;
 use crate::output::OutputArgs;
 use crate::progress::Bar;
 use crate::run_state::{self, StateFile};
+use crate::status_line;
 use crate::stream::{check_archives, check_server};
 use crate::target::{self, OpenTarget, Opening};
 use crate::undetected_server::{self, UndetectedServer, Watch};
@@ -135,6 +136,13 @@ struct Arguments {
     load: LoadArgs,
     #[command(flatten)]
     output: OutputArgs,
+    /// One line for a monitoring system, with its codes
+    ///
+    /// 0 OK, 1 WARNING (warnings, or the cluster needs recovery), 2 CRITICAL (damage), 3 UNKNOWN
+    /// (incomplete, or the check could not work), as plugins of Nagios have them. --fail-on says
+    /// which results but warnings count. The report goes to --output, where that is given.
+    #[arg(long, help_heading = "Output", conflicts_with_all = ["quiet", "verbose"])]
+    status_line: bool,
     #[command(flatten)]
     fail_on: FailOnArgs,
 }
@@ -149,7 +157,7 @@ impl Command for Check {
 
     fn arguments(&self) -> ClapCommand {
         Arguments::augment_args(ClapCommand::new(self.name()))
-            .about("Finds what is wrong in a cluster's files, with cause, risk and cure")
+            .about("Finds what is wrong in a cluster's files: cause, risk, cure")
             .after_help(
                 "Nothing is written to the target. A server may run on it: a page that it changes\n\
                  meanwhile is read again before it counts.\n\n\
@@ -161,6 +169,22 @@ impl Command for Check {
 
     fn run(&self, matches: &ArgMatches, world: &mut Env<'_>) -> Result<Exit, Failure> {
         let arguments = Arguments::from_arg_matches(matches)?;
+        match run_as(&arguments, matches, world) {
+            Err(failure) if arguments.status_line => {
+                let (line, exit) = status_line::of_failure(&failure.0);
+                writeln!(world.stdout, "{line}")?;
+                Ok(exit)
+            }
+            ended => ended,
+        }
+    }
+}
+
+fn run_as(
+    arguments: &Arguments,
+    matches: &ArgMatches,
+    world: &mut Env<'_>,
+) -> Result<Exit, Failure> {
         let start = Instant::now();
         let output = &arguments.output;
         output.refuse_early(CHECK, &arguments.targets())?;
@@ -176,9 +200,8 @@ impl Command for Check {
         }
         if let Some(mut document) = arguments.checked_in_flight(in_flight, world)? {
             document.elapsed_s = start.elapsed().as_secs_f64();
-            refuse_empty_selection(&arguments, &document)?;
-            let exit = arguments.exit(&document);
-            return Ok(output.give(&Document::Check(document), exit, world));
+            refuse_empty_selection(arguments, &document)?;
+            return arguments.give(document, world);
         }
         let state = arguments.state_file()?;
         let mut document = arguments.looked(named.as_ref(), state.as_ref(), world)?;
@@ -186,15 +209,18 @@ impl Command for Check {
         if let Some(measured) = &mut document.measured {
             measured.elapsed_s = document.elapsed_s;
         }
-        refuse_empty_selection(&arguments, &document)?;
-        let exit = arguments.exit(&document);
-        let exit = output.give(&Document::Check(document), exit, world);
+        refuse_empty_selection(arguments, &document)?;
+        let exit = arguments.give(document, world)?;
         let kept = state.map_or(Ok(()), |state| state.is_written());
         Ok(match kept {
             Ok(()) => exit,
             Err(failure) => world.unwritten(&failure, exit),
         })
-    }
+}
+
+/// Nothing is to be said of it: no finding, and nothing that was to be checked is missing.
+fn is_all_well(document: &CheckDocument) -> bool {
+    document.verdict == Verdict::Healthy && document.findings.is_empty()
 }
 
 /// What a check of a running server at level `structure` finds, for a command that begins with it.
@@ -232,12 +258,36 @@ impl Arguments {
         undetected_server::look(first, world, look)
     }
 
-    /// The exit code that the findings ask for.
-    fn exit(&self, document: &CheckDocument) -> Exit {
-        let mut classes = ResultClass::of_check(document);
+    /// Writes the document as it was asked for, and gives the exit code that its findings ask for.
+    fn give(&self, document: CheckDocument, world: &mut Env<'_>) -> Result<Exit, Failure> {
+        let mut classes = ResultClass::of_check(&document);
         let measured = document.measured.as_deref();
         classes.extend(measured.and_then(measure::class_of));
-        self.fail_on.exit(&classes, document.interrupted)
+        if self.status_line {
+            return self.give_status(document, &classes, world);
+        }
+        let exit = self.fail_on.exit(&classes, document.interrupted);
+        if self.output.is_silent() && exit == Exit::Healthy && is_all_well(&document) {
+            return Ok(exit);
+        }
+        Ok(self.output.give(&Document::Check(document), exit, world))
+    }
+
+    /// One line on stdout, and the document where a file was named for it.
+    fn give_status(
+        &self,
+        document: CheckDocument,
+        classes: &[ResultClass],
+        world: &mut Env<'_>,
+    ) -> Result<Exit, Failure> {
+        let mut told = self.fail_on.failing(classes);
+        told.extend(classes.iter().filter(|own| **own == ResultClass::Warning));
+        let (line, exit) = status_line::of_check(&document, &told);
+        if self.output.output.is_some() {
+            self.output.write(&Document::Check(document), world)?;
+        }
+        writeln!(world.stdout, "{line}")?;
+        Ok(exit)
     }
 
     /// One look at the target, with what is known of a running server; and what turned out of one

@@ -30,6 +30,8 @@ registry! {
         heal::Heal,
         lab::Lab,
         report::Report,
+        man::ManPage,
+        completions::Completions,
         generate_docs::GenerateDocs,
     ];
 }

@@ -369,6 +369,8 @@ fn summarize(
             ..*terminal
         },
         temp_folder: world.temp_folder.clone(),
+        pgdata: None,
+        server_defaults: Default::default(),
         passwords: Default::default(),
         interrupted: Arc::clone(&world.interrupted),
         has_own_process: world.has_own_process,

@@ -83,13 +83,14 @@ fn a_file_that_cannot_be_written_is_refused_before_the_work() {
         &["check", pgdata, "--output", "/nowhere/report"],
         "cannot write the report /nowhere/report",
     );
-    for words in [&["check", pgdata][..], &["diff", pgdata, pgdata]] {
-        let words = [words, &["--format", "prometheus"]].concat();
-        refused(
-            &words,
-            "have no form prometheus: --format takes text, json, html here",
-        );
-    }
+    refused(
+        &["diff", pgdata, pgdata, "--format", "prometheus"],
+        "have no form prometheus: --format takes text, json, html here",
+    );
+    refused(
+        &["measure", pgdata, "--format", "sarif"],
+        "have no form sarif: --format takes text, json, html, prometheus here",
+    );
     let saved = ["report", "/nowhere/saved.json", "--output", "/"];
     refused(&saved, "cannot write the report /");
     let ran = pgclinic(&["measure", pgdata, "--output", "/proc/report"]).exits(2);

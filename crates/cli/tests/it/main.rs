@@ -30,6 +30,7 @@ mod every_form;
 mod explain;
 mod files_by_url;
 mod guide;
+mod habits;
 mod heal;
 mod heal_checksums;
 mod heal_evidence;

@@ -9,6 +9,9 @@ pgclinic_format::registry! {
         json::Json,
         html::Html,
         prometheus::Prometheus,
+        jsonl::JsonLines,
+        sarif::Sarif,
+        junit::JUnit,
     ];
 }
 

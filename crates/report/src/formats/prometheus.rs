@@ -1,5 +1,5 @@
-//! `--format prometheus`: the figures of a measurement as metrics, for a textfile collector or a
-//! push.
+//! `--format prometheus`: the figures of a measurement, or the outcome of a check, as metrics, for a
+//! textfile collector or a push.
 //!
 //! One gauge a figure, named `pgclinic_SECTION_FIGURE`, with the place as labels. Truth: the text
 //! exposition format 0.0.4.
@@ -8,10 +8,11 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::io;
 
-use pgclinic_model::document::{Figure, MEASURE_SCHEMA, MeasureDocument, Sections};
-use pgclinic_model::{FigureKinds, FigureList, Unit};
+use pgclinic_model::document::{Figure, MEASURE_SCHEMA, MeasureDocument, Sections, Verdict};
+use pgclinic_model::{CheckDocument, FigureKinds, FigureList, Severity, Unit};
 
-use crate::{Document, Format, Options};
+use crate::format::only_checks;
+use crate::{CHECK, Document, Format, Options};
 
 /// `--format prometheus`.
 pub struct Prometheus;
@@ -22,7 +23,7 @@ impl Format for Prometheus {
     }
 
     fn renders(&self, schema: &str) -> bool {
-        schema == MEASURE_SCHEMA
+        [MEASURE_SCHEMA, CHECK].contains(&schema)
     }
 
     fn render(
@@ -35,11 +36,7 @@ impl Format for Prometheus {
             Document::Measure(document) => {
                 out.write_all(metrics(document, options.figures).as_bytes())
             }
-            other => {
-                let schema = other.schema();
-                let why = format!("{schema} has no form of metrics; {MEASURE_SCHEMA} has");
-                Err(io::Error::new(io::ErrorKind::Unsupported, why))
-            }
+            other => out.write_all(of_check(only_checks(other)?).as_bytes()),
         }
     }
 }
@@ -53,6 +50,18 @@ impl Metrics {
         let entry = self.0.entry(name.to_owned());
         let (_, samples) = entry.or_insert_with(|| (help.to_owned(), Vec::new()));
         samples.push(format!("{name}{labels} {value}"));
+    }
+
+    fn text(self) -> String {
+        let mut text = String::new();
+        for (name, (help, samples)) in self.0 {
+            let _ = writeln!(text, "# HELP {name} {help}\n# TYPE {name} gauge");
+            for sample in samples {
+                text.push_str(&sample);
+                text.push('\n');
+            }
+        }
+        text
     }
 
     fn add_all(&mut self, kinds: &FigureList, sections: &Sections, labels: &[(&str, &str)]) {
@@ -108,15 +117,52 @@ fn metrics(document: &MeasureDocument, kinds: &FigureKinds) -> String {
             &[("database", &own.database)],
         );
     }
-    let mut text = String::new();
-    for (name, (help, samples)) in metrics.0 {
-        let _ = writeln!(text, "# HELP {name} {help}\n# TYPE {name} gauge");
-        for sample in samples {
-            text.push_str(&sample);
-            text.push('\n');
-        }
+    metrics.text()
+}
+
+/// A few lines, however many findings there are.
+fn of_check(document: &CheckDocument) -> String {
+    let mut metrics = Metrics::default();
+    let target = document.target.spec.as_str();
+    let mut add = |name: &str, help: &str, label: Option<(&str, &str)>, value: f64| {
+        let labels: Vec<(&str, &str)> = [("target", target)].into_iter().chain(label).collect();
+        metrics.add(&format!("pgclinic_check_{name}"), help, &labelled(&labels), value);
+    };
+    let found = |severity: Severity| {
+        let own = document.findings.iter();
+        own.filter(|own| own.severity == severity).count() as f64
+    };
+    for severity in [Severity::Damage, Severity::Warning, Severity::Note] {
+        let label = Some(("severity", severity.name()));
+        let help = "findings that the report keeps, by severity";
+        add("findings", help, label, found(severity));
     }
-    text
+    let coverage = &document.coverage;
+    let bytes = [
+        ("checked", coverage.bytes_checked),
+        ("skipped", coverage.bytes_skipped),
+        ("unreadable", coverage.bytes_unreadable),
+    ];
+    for (state, bytes) in bytes {
+        let label = Some(("state", state));
+        add("bytes", "bytes of the target, by what became of them", label, bytes as f64);
+    }
+    let gaps = coverage.not_checked.iter().filter(|gap| !gap.inherent);
+    let hurt = document.relations.iter().filter(|own| !own.damaged.is_empty());
+    let figures = [
+        ("healthy", "1 where all was checked and is right", f64::from(document.verdict == Verdict::Healthy)),
+        ("needs_recovery", "1 where the cluster needs recovery", f64::from(document.needs_recovery)),
+        ("interrupted", "1 where the check was stopped before its end", f64::from(document.interrupted)),
+        ("findings_omitted", "findings that the report does not keep", document.findings_omitted as f64),
+        ("relations_damaged", "relations with damage", hurt.count() as f64),
+        ("not_checked", "things that could not be checked", gaps.count() as f64),
+        ("pages", "pages that were read", coverage.pages as f64),
+        ("seconds", "how long the check took", document.elapsed_s),
+    ];
+    for (name, help, value) in figures {
+        add(name, help, None, value);
+    }
+    metrics.text()
 }
 
 fn labelled(labels: &[(&str, &str)]) -> String {

@@ -23,20 +23,30 @@ pub(crate) struct Ran {
 
 /// Runs `pgclinic` with these arguments in this process.
 pub(crate) fn pgclinic(arguments: &[&str]) -> Ran {
-    ran(arguments, "", Arc::default())
+    ran(arguments, "", Arc::default(), None)
 }
 
 /// The same with this text on stdin.
 pub(crate) fn pgclinic_reading(arguments: &[&str], stdin: &str) -> Ran {
-    ran(arguments, stdin, Arc::default())
+    ran(arguments, stdin, Arc::default(), None)
+}
+
+/// The same of somebody whose environment names this data directory.
+pub(crate) fn pgclinic_in(arguments: &[&str], pgdata: &Path) -> Ran {
+    ran(arguments, "", Arc::default(), Some(pgdata))
 }
 
 /// The same of somebody who changed their mind before it began.
 pub(crate) fn pgclinic_stopped(arguments: &[&str]) -> Ran {
-    ran(arguments, "", Arc::new(AtomicBool::new(true)))
+    ran(arguments, "", Arc::new(AtomicBool::new(true)), None)
 }
 
-fn ran(arguments: &[&str], stdin: &str, interrupted: Arc<AtomicBool>) -> Ran {
+fn ran(
+    arguments: &[&str],
+    stdin: &str,
+    interrupted: Arc<AtomicBool>,
+    pgdata: Option<&Path>,
+) -> Ran {
     let (mut out, mut err) = (Vec::new(), Vec::new());
     let terminal = Terminal {
         stdin: false,
@@ -51,6 +61,8 @@ fn ran(arguments: &[&str], stdin: &str, interrupted: Arc<AtomicBool>) -> Ran {
         stderr: &mut err,
         terminal,
         temp_folder: std::env::temp_dir(),
+        pgdata: pgdata.map(|path| path.as_os_str().to_owned()),
+        server_defaults: Default::default(),
         passwords: pgclinic_servers::Passwords::default(),
         interrupted,
         has_own_process: false,
