@@ -277,7 +277,7 @@ impl Run<'_> {
     fn database(&mut self, clusters: Clusters<'_>, catalog: &Catalog, round: Round) {
         let view = clusters.cluster;
         let (mut forks, troubles) = forks_of(view, catalog);
-        if is_dropped(view, catalog) {
+        if is_dropped(view, catalog) || is_on_its_way(clusters, catalog) {
             return;
         }
         let first = self.visited.insert(catalog.database);
@@ -603,6 +603,15 @@ fn is_dropped(view: &Cluster, catalog: &Catalog) -> bool {
     let mut homes = view.homes.iter();
     let home = homes.find(|home| home.database == catalog.database);
     home.is_some_and(|home| is_gone(view, home)) && catalog.database != 0
+}
+
+/// The server is making the directory of a database, or removing it: no row that counts names it,
+/// and not all of its catalogs are there. One that a crash left behind is told by its directory.
+fn is_on_its_way(clusters: Clusters<'_>, catalog: &Catalog) -> bool {
+    let names = clusters.recovered.unwrap_or(clusters.cluster);
+    let named = names.databases.get(&catalog.database);
+    let is_named = named.is_some_and(|known| known.name.is_some() && !known.invalid);
+    catalog.database != 0 && !is_named && !catalog.troubles.is_empty()
 }
 
 /// The directory is not there any more; one that is out of reach may be.
