@@ -25,28 +25,32 @@ const PAGES_MAX: u64 = 10_000;
 /// Up to so many pages are listed and shuffled; of more, numbers are drawn.
 const LISTED_MAX: u64 = 1 << 20;
 
+/// A share of all, in millionths.
+const ALL: u64 = 1_000_000;
+
 /// How many pages are to be hurt.
-#[derive(Clone, Copy, PartialEq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum PageBudget {
     /// So many.
     Count(u64),
-    /// So many of a hundred, at least one.
-    Percent(f64),
+    /// So many millionths of all, at least one page.
+    Share(u64),
 }
 
 impl PageBudget {
-    /// `2%` or `40`.
+    /// `2%`, `0.5%` or `40`.
     ///
     /// # Errors
     /// In words, where it is neither.
     pub fn parse(words: &str) -> std::result::Result<Self, String> {
         let plain = || format!("{words} is neither a number of pages nor a percentage such as 2%");
-        match words.trim().strip_suffix('%') {
-            Some(share) => match share.trim().parse() {
-                Ok(share) if share > 0.0 && share <= 100.0 => Ok(PageBudget::Percent(share)),
-                _ => Err(format!("{words} is not more than 0% and at most 100%")),
-            },
-            None => words.parse().map(PageBudget::Count).map_err(|_| plain()),
+        let Some(percent) = words.trim().strip_suffix('%') else {
+            return words.parse().map(PageBudget::Count).map_err(|_| plain());
+        };
+        let share = millionths(percent.trim()).ok_or_else(plain)?;
+        match share {
+            1..=ALL => Ok(PageBudget::Share(share)),
+            _ => Err(format!("{words} is not more than 0% and at most 100%")),
         }
     }
 
@@ -54,14 +58,29 @@ impl PageBudget {
     pub fn pages(self, all: u64) -> u64 {
         match self {
             PageBudget::Count(count) => count.min(all),
-            // Exact for any number of pages that a relation can have.
-            PageBudget::Percent(share) => ((all as f64 * share / 100.0).ceil() as u64).min(all),
+            PageBudget::Share(share) => {
+                let pages = (u128::from(all) * u128::from(share)).div_ceil(u128::from(ALL));
+                u64::try_from(pages).unwrap_or(all).min(all)
+            }
         }
     }
 }
 
+/// A percentage with four digits after its point at most.
+fn millionths(percent: &str) -> Option<u64> {
+    let (whole, part) = percent.split_once('.').unwrap_or((percent, "0"));
+    let is_number = |digits: &str| digits.bytes().all(|byte| byte.is_ascii_digit());
+    (is_number(whole) && is_number(part) && part.len() <= 4).then_some(())?;
+    let part = format!("{part:0<4}").parse::<u64>().ok()?;
+    whole
+        .parse::<u64>()
+        .ok()?
+        .checked_mul(10_000)?
+        .checked_add(part)
+}
+
 /// What random injuries may hurt.
-#[derive(Clone, Copy, PartialEq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct DamageBudget {
     /// Pages of the relations that were asked for, TOAST tables of theirs included.
     pub pages: PageBudget,
@@ -118,9 +137,8 @@ fn are_apart(one: &PlannedInjury, other: &PlannedInjury) -> bool {
         others.map(move |change| (own, change))
     });
     let same_page = one.place.block == other.place.block;
-    !pairs.any(|(own, change)| {
-        meets(own, change) && (same_page || !is_page(one) || !is_page(other))
-    })
+    !pairs
+        .any(|(own, change)| meets(own, change) && (same_page || !is_page(one) || !is_page(other)))
 }
 
 /// Plans random injuries of pages within a budget: those of `injuries`, or of all that hurt a page.
@@ -333,21 +351,22 @@ mod tests {
     #[test]
     fn a_budget_is_a_number_or_a_percentage() {
         assert_eq!(PageBudget::parse("40"), Ok(PageBudget::Count(40)));
-        assert_eq!(PageBudget::parse("2%"), Ok(PageBudget::Percent(2.0)));
-        assert_eq!(PageBudget::parse("0.5 %"), Ok(PageBudget::Percent(0.5)));
+        assert_eq!(PageBudget::parse("2%"), Ok(PageBudget::Share(20_000)));
+        assert_eq!(PageBudget::parse("0.5 %"), Ok(PageBudget::Share(5_000)));
+        assert_eq!(PageBudget::parse("100%"), Ok(PageBudget::Share(ALL)));
         let zero = PageBudget::parse("0%");
         assert_eq!(zero, Err("0% is not more than 0% and at most 100%".into()));
-        for wrong in ["101%", "many", "-3", "", "%", "NaN%"] {
+        for wrong in ["101%", "many", "-3", "", "%", "NaN%", "1.00001%", "+1%"] {
             assert!(PageBudget::parse(wrong).is_err(), "{wrong}");
         }
     }
 
     #[test]
     fn a_percentage_is_at_least_one_page_and_never_more_than_all() {
-        assert_eq!(PageBudget::Percent(2.0).pages(1), 1);
-        assert_eq!(PageBudget::Percent(2.0).pages(150), 3);
-        assert_eq!(PageBudget::Percent(2.0).pages(0), 0);
-        assert_eq!(PageBudget::Percent(100.0).pages(77), 77);
+        assert_eq!(PageBudget::Share(20_000).pages(1), 1);
+        assert_eq!(PageBudget::Share(20_000).pages(150), 3);
+        assert_eq!(PageBudget::Share(20_000).pages(0), 0);
+        assert_eq!(PageBudget::Share(ALL).pages(77), 77);
         assert_eq!(PageBudget::Count(9).pages(4), 4);
     }
 }

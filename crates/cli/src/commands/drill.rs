@@ -6,7 +6,7 @@ use std::time::Instant;
 use clap::{ArgMatches, Args, Command as ClapCommand, FromArgMatches, ValueEnum};
 use pgclinic_cluster::target_of;
 use pgclinic_model::document::{
-    BlindDocument, DrillDocument, DrillRow, LossDocument, NotRun, Tool,
+    BlindDocument, DrillDocument, DrillRow, LossDocument, NotRun, OutcomeCounts, RowOutcome, Tool,
 };
 use pgclinic_model::{CheckDocument, Level, Severity, Verdict as CheckVerdict};
 use pgclinic_report::{DRILL, Document, Options, by_name, drill_row_line};
@@ -338,7 +338,8 @@ fn declared_drill(
     not_run.extend(matrix::left_over(&planned, &rows));
     let all_ran = rows.len() >= planned.len();
     rows.extend(plan.failed.into_iter().map(homeless));
-    let passed = rows.iter().all(|row| row.passed) && all_ran;
+    let outcomes = OutcomeCounts::of(&rows);
+    let passed = outcomes.failed == 0 && all_ran;
     let document = DrillDocument {
         schema: "pgclinic.drill/1".into(),
         tool: Tool::this(),
@@ -348,6 +349,7 @@ fn declared_drill(
         server: format!("postgres (PostgreSQL) {}", ward.master.installation.version),
         seed: arguments.seed,
         rows,
+        outcomes,
         not_run,
         left_out: plan.left_out,
         passed,
@@ -370,13 +372,14 @@ fn homeless(entry: NotRun) -> DrillRow {
         missing: Vec::new(),
         unexpected: Vec::new(),
         blind: None,
+        server_does_not_look: None,
         server_says: None,
         server_says_true: None,
         with_checksums: None,
         without_checksums: None,
         undone: false,
         way_out: None,
-        passed: false,
+        outcome: RowOutcome::Failed,
         failures: vec![entry.why],
     }
 }
@@ -473,6 +476,7 @@ fn timed(mut document: Document, start: Instant) -> Document {
         Document::Drill(drill) => drill.elapsed_s = elapsed,
         Document::Blind(blind) => blind.elapsed_s = elapsed,
         Document::Loss(loss) => loss.elapsed_s = elapsed,
+        Document::Rehearsal(rehearsal) => rehearsal.elapsed_s = elapsed,
         Document::Check(_)
         | Document::Inspect(_)
         | Document::Measure(_)

@@ -29,13 +29,13 @@ struct Arguments {
     /// Several are made together, each at a place of its own. With --random, those to choose from.
     #[arg(long, value_name = "NAME", required_unless_present_any = ["undo", "list", "random", "lost_segments"])]
     injury: Vec<String>,
-    /// Random injuries of so many pages, such as 2% or 40
+    /// Injure random pages, such as 2% or 40
     ///
-    /// The seed chooses pages and injuries; pages of TOAST tables belong to their tables. The same
-    /// seed gives the same damage.
+    /// The seed chooses pages and injuries, and the same seed gives the same damage. Pages of TOAST
+    /// tables belong to their tables.
     #[arg(long, value_name = "PAGES", value_parser = PageBudget::parse, conflicts_with_all = ["undo", "list", "block", "item"])]
     random: Option<PageBudget>,
-    /// Random segments of tables that are lost as well
+    /// Lose random segments of tables as well
     #[arg(long, value_name = "N", conflicts_with_all = ["undo", "list", "block", "item"])]
     lost_segments: Option<u64>,
     /// Injure a copy of it, in this new directory
@@ -316,11 +316,7 @@ fn changes(planned: &PlannedInjury) -> String {
     changes.map(line).collect()
 }
 
-fn shown_together(
-    arguments: &Arguments,
-    planned: &PlannedInjuries,
-    injuries: &[Chosen],
-) -> String {
+fn shown_together(arguments: &Arguments, planned: &PlannedInjuries, injuries: &[Chosen]) -> String {
     let mut words = format!("seed {}: {} injuries", arguments.seed, injuries.len());
     if is_random(arguments) {
         words.push_str(&format!(", of {} pages", planned.pages));

@@ -131,17 +131,17 @@ fn a_budget_is_kept_and_the_same_seed_gives_the_same_damage() {
     let pgdata = seed(&server(18), Checksums::On).pgdata;
     let cluster = open(&pgdata);
     let targets = InjuryTargets::new(&cluster);
-    let planned = random(&targets, 7, PageBudget::Percent(2.0));
-    let again = random(&targets, 7, PageBudget::Percent(2.0));
+    let planned = random(&targets, 7, PageBudget::Share(20_000));
+    let again = random(&targets, 7, PageBudget::Share(20_000));
     assert_eq!(planned.patch, again.patch);
     assert_eq!(places(&planned), places(&again));
-    let other = random(&targets, 8, PageBudget::Percent(2.0));
+    let other = random(&targets, 8, PageBudget::Share(20_000));
     assert_ne!(planned.patch, other.patch);
 
     let is_lost = |change: &&Change| matches!(change, Change::Remove { .. });
     let lost = planned.patch.changes.iter().filter(is_lost).count();
     assert_eq!(lost, 3);
-    let wanted = PageBudget::Percent(2.0).pages(planned.pages);
+    let wanted = PageBudget::Share(20_000).pages(planned.pages);
     let hurt = planned.injuries.len() as u64 - 3;
     assert!(wanted >= 3 && hurt + planned.left_over == wanted, "{hurt}");
     let apart: BTreeSet<_> = planned
