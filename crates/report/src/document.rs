@@ -5,7 +5,8 @@ use std::fmt;
 use pgclinic_model::document::{
     BlindDocument, CATALOG_COST_SCHEMA, CHECKSUMS_SCHEMA, CatalogCostDocument, CheckDocument,
     ChecksumsDocument, DIFF_SCHEMA, DiffDocument, DrillDocument, ExperimentDocument, HEAL_SCHEMA,
-    HealDocument, InspectDocument, LossDocument, MEASURE_SCHEMA, MeasureDocument, SalvageReport,
+    HealDocument, InspectDocument, LossDocument, MEASURE_SCHEMA, MeasureDocument, REHEARSAL_SCHEMA,
+    RehearsalDocument, SalvageReport,
 };
 use serde::{Deserialize, Serialize};
 
@@ -40,6 +41,8 @@ pub enum Document {
     Blind(BlindDocument),
     /// `pgclinic.drill-loss/1`.
     Loss(LossDocument),
+    /// `pgclinic.rehearsal/1`.
+    Rehearsal(RehearsalDocument),
     /// `pgclinic.measure/1`.
     Measure(MeasureDocument),
     /// `pgclinic.catalog-cost/1`.
@@ -76,7 +79,7 @@ impl fmt::Display for Error {
             Error::UnknownSchema(schema) => write!(
                 f,
                 "the document's schema is {schema:?}; this version of pgclinic reads \
-                 {CHECK}, {INSPECT}, {DRILL}, {BLIND}, {LOSS}, {MEASURE_SCHEMA}, {CATALOG_COST_SCHEMA}, {DIFF_SCHEMA}, {CHECKSUMS_SCHEMA}, {SALVAGE}, {HEAL_SCHEMA} and {LAB}"
+                 {CHECK}, {INSPECT}, {DRILL}, {BLIND}, {LOSS}, {REHEARSAL_SCHEMA}, {MEASURE_SCHEMA}, {CATALOG_COST_SCHEMA}, {DIFF_SCHEMA}, {CHECKSUMS_SCHEMA}, {SALVAGE}, {HEAL_SCHEMA} and {LAB}"
             ),
             Error::Malformed(schema, why) => {
                 write!(f, "the document says {schema} but does not hold it: {why}")
@@ -112,6 +115,7 @@ impl Document {
             DRILL => serde_json::from_slice(bytes).map(Document::Drill),
             BLIND => serde_json::from_slice(bytes).map(Document::Blind),
             LOSS => serde_json::from_slice(bytes).map(Document::Loss),
+            REHEARSAL_SCHEMA => serde_json::from_slice(bytes).map(Document::Rehearsal),
             MEASURE_SCHEMA => serde_json::from_slice(bytes).map(Document::Measure),
             CATALOG_COST_SCHEMA => serde_json::from_slice(bytes).map(Document::CatalogCost),
             DIFF_SCHEMA => serde_json::from_slice(bytes).map(Document::Diff),
@@ -132,6 +136,7 @@ impl Document {
             Document::Drill(document) => &document.schema,
             Document::Blind(document) => &document.schema,
             Document::Loss(document) => &document.schema,
+            Document::Rehearsal(document) => &document.schema,
             Document::Measure(document) => &document.schema,
             Document::CatalogCost(document) => &document.schema,
             Document::Diff(document) => &document.schema,

@@ -1,6 +1,6 @@
 //! One line for one injury of a drill, shown while the drill runs.
 
-use pgclinic_model::document::{DrillRow, ServerAnswer};
+use pgclinic_model::document::{DrillRow, RowOutcome, ServerAnswer};
 
 use crate::words::{clean, place_inside};
 
@@ -28,8 +28,11 @@ pub fn drill_row_line(row: &DrillRow) -> String {
             parts.extend(without.map(|words| format!("without checksums {words}")));
         }
     }
-    if !row.passed {
-        parts.push(format!("FAILED: {}", row.failures.join(", ")));
+    parts.extend(row.server_does_not_look.clone());
+    match row.outcome {
+        RowOutcome::Passed => {}
+        RowOutcome::Blind => parts.push("BLIND, as declared".into()),
+        RowOutcome::Failed => parts.push(format!("FAILED: {}", row.failures.join(", "))),
     }
     clean(&parts.join("; "))
 }

@@ -1,6 +1,8 @@
 //! Every place of a cluster that can be hurt: user relations of databases that are no templates, in
 //! an order that the seed decides. Catalogs are left alone, since without them nothing has a name.
 
+use std::collections::BTreeSet;
+
 use pgclinic_cluster::{Catalog, Cluster, ForkFiles, Persistence, RelKind, Relation, read_block};
 use pgclinic_format::types::FIRST_NORMAL_OID;
 use pgclinic_format::{BlockNo, Fork, Oid, Page, StatusLog};
@@ -9,7 +11,7 @@ use pgclinic_source::read_all;
 mod wal;
 
 use crate::injury::Wants;
-use crate::injury_target::{InjuryTarget, InjuryTargetKind};
+use crate::injury_target::{InjuryTarget, InjuryTargetKind, TOAST_PAGE};
 
 /// Blocks of one relation that are offered.
 const BLOCKS_MAX: u32 = 256;
@@ -21,7 +23,8 @@ const SMALL_FILE_BYTES: u64 = 1024 * 1024;
 pub struct Within {
     /// Only in this database.
     pub database: Option<String>,
-    /// Only this relation, as `schema.name` or `name`; catalogs too.
+    /// Only this relation, as `schema.name` or `name`; catalogs too. A table stands for its TOAST
+    /// table where only pages of those can be hurt.
     pub relation: Option<String>,
     /// Only this block.
     pub block: Option<BlockNo>,
@@ -37,6 +40,21 @@ pub struct InjuryTargetRef {
     relation: Oid,
     block: BlockNo,
     folder: String,
+}
+
+impl InjuryTargetRef {
+    /// Kind of place.
+    pub(crate) fn kind(&self) -> InjuryTargetKind {
+        self.kind
+    }
+
+    /// Another block of the same fork.
+    pub(crate) fn at_block(&self, block: BlockNo) -> Self {
+        InjuryTargetRef {
+            block,
+            ..self.clone()
+        }
+    }
 }
 
 struct OpenDatabase {
@@ -115,6 +133,40 @@ impl<'a> InjuryTargets<'a> {
         found
     }
 
+    /// The forks whose pages fit, their first blocks as places, and how many blocks they have; in
+    /// the order of databases, kinds and relations.
+    pub(crate) fn forks(
+        &self,
+        wants: Wants,
+        within: &Within,
+    ) -> Vec<(&ForkFiles, InjuryTargetRef, BlockNo)> {
+        let build = self.cluster.build;
+        let mut found = Vec::new();
+        for (index, database) in self.databases.iter().enumerate() {
+            let name = database.catalog.database_name.as_deref();
+            if within.database.is_some() && within.database.as_deref() != name {
+                continue;
+            }
+            for &kind in wants.kinds {
+                for relation in relations_of(&database.catalog, kind, wants, within) {
+                    let Some(files) = fork_of(database, relation, kind) else {
+                        continue;
+                    };
+                    let blocks = files.blocks(build.block_size, build.segment_bytes);
+                    let at = InjuryTargetRef {
+                        database: index,
+                        kind,
+                        relation: relation.oid,
+                        block: 0,
+                        folder: files.home.folder.clone(),
+                    };
+                    found.push((files, at, BlockNo::try_from(blocks).unwrap_or(BlockNo::MAX)));
+                }
+            }
+        }
+        found
+    }
+
     #[allow(clippy::too_many_arguments)]
     fn find_kind(
         &self,
@@ -158,7 +210,7 @@ impl<'a> InjuryTargets<'a> {
                 found.extend(self.cluster_files(kind).into_iter().map(of_cluster));
             }
             _ => {
-                for relation in relations_of(&database.catalog, kind, within) {
+                for relation in relations_of(&database.catalog, kind, wants, within) {
                     let Some(files) = fork_of(database, relation, kind) else {
                         continue;
                     };
@@ -364,11 +416,16 @@ fn is_healthy(bytes: &[u8]) -> bool {
 fn relations_of<'a>(
     catalog: &'a Catalog,
     kind: InjuryTargetKind,
+    wants: Wants,
     within: &'a Within,
 ) -> impl Iterator<Item = &'a Relation> {
+    let toast = match &within.relation {
+        Some(name) if wants.kinds == TOAST_PAGE => toast_tables_of(catalog, name),
+        _ => BTreeSet::new(),
+    };
     catalog.relations.values().filter(move |relation| {
         let asked_for = match &within.relation {
-            Some(name) => *name == relation.name || *name == relation.qualified_name(),
+            Some(name) => is_named(relation, name) || toast.contains(&relation.oid),
             None => (relation.oid >= FIRST_NORMAL_OID) != (kind == InjuryTargetKind::CatalogPage),
         };
         let wanted = match kind {
@@ -377,6 +434,17 @@ fn relations_of<'a>(
         };
         asked_for && relation.persistence == wanted && is_kind(relation.kind, kind)
     })
+}
+
+fn is_named(relation: &Relation, name: &str) -> bool {
+    *name == relation.name || *name == relation.qualified_name()
+}
+
+/// The TOAST tables of the tables of this name.
+fn toast_tables_of(catalog: &Catalog, name: &str) -> BTreeSet<Oid> {
+    let named = catalog.relations.values();
+    let named = named.filter(|relation| is_named(relation, name));
+    named.map(|relation| relation.toast).collect()
 }
 
 fn is_kind(relation: RelKind, kind: InjuryTargetKind) -> bool {

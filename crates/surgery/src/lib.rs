@@ -29,6 +29,7 @@ mod new_files;
 mod operate;
 mod overlay;
 mod plan_injury;
+mod random_injuries;
 mod resume;
 pub mod safety;
 pub mod start_again;
@@ -49,6 +50,9 @@ pub use overlay::overlay;
 pub use plan_injury::{
     InjuryOptions, PlannedInjury, injuries, injuries_by_family, injury_named, patched, plan_injury,
     plan_on, seal,
+};
+pub use random_injuries::{
+    Chosen, DamageBudget, PageBudget, PlannedInjuries, plan_named, plan_random,
 };
 pub use safety::{Consent, MARKER_FILE, is_marked, mark_copy};
 pub use storage::{Disk, Owner, Storage};

@@ -2,14 +2,14 @@
 
 use pgclinic_cluster::Cluster;
 use pgclinic_format::build::seal_page;
+use pgclinic_format::page::PD_ALL_VISIBLE;
 use pgclinic_format::{BlockNo, Page};
 use pgclinic_model::document::{FileKind, Place};
 use pgclinic_model::plan::{Change, Patch};
 
-use crate::Wants;
 use crate::error::{Error, Result};
 use crate::injuries::{FAMILIES, INJURIES};
-use crate::injury::{Damage, Injury};
+use crate::injury::{Damage, Injury, Wants};
 use crate::injury_target::{InjuryTarget, InjuryTargetKind};
 use crate::injury_targets::{InjuryTargets, Within, is_of_cluster};
 
@@ -44,6 +44,9 @@ pub struct PlannedInjury {
     pub place: Place,
     /// The page's checksum is true; always so where pages carry none.
     pub sealed: bool,
+    /// It is a table's page that says of itself that all its rows are visible: no scan asks about
+    /// their transactions.
+    pub is_all_visible: bool,
 }
 
 /// Every injury.
@@ -81,6 +84,16 @@ pub fn plan_on(
     injury: &Injury,
     options: &InjuryOptions,
 ) -> Result<PlannedInjury> {
+    plan_apart(targets, injury, options, &|_| true)
+}
+
+/// The same at the first place that is `free`.
+pub(crate) fn plan_apart(
+    targets: &InjuryTargets<'_>,
+    injury: &Injury,
+    options: &InjuryOptions,
+    free: &dyn Fn(&PlannedInjury) -> bool,
+) -> Result<PlannedInjury> {
     let within = Within {
         database: options.database.clone(),
         relation: options.relation.clone(),
@@ -92,8 +105,10 @@ pub fn plan_on(
         let Some(target) = targets.open(&at, options.item) else {
             continue;
         };
-        if let Some(damage) = (injury.damage)(&target, options.seed) {
-            return Ok(planned(&target, damage, wants, options));
+        let damage = (injury.damage)(&target, options.seed);
+        let planned = damage.map(|damage| planned(&target, damage, wants, options));
+        if let Some(planned) = planned.filter(free) {
+            return Ok(planned);
         }
     }
     Err(Error::NoTarget {
@@ -109,7 +124,8 @@ fn spread(name: &str) -> u64 {
     })
 }
 
-fn planned(
+/// What is written for a damage, sealed if that was asked for.
+pub(crate) fn planned(
     target: &InjuryTarget<'_>,
     mut damage: Damage,
     wants: Wants,
@@ -126,6 +142,7 @@ fn planned(
         damage.must.insert(0, CHECKSUM_MISMATCH);
     }
     PlannedInjury {
+        is_all_visible: is_all_visible(target, &patch),
         place: place_of(target, &damage),
         sealed: !wrong,
         patch,
@@ -133,7 +150,8 @@ fn planned(
     }
 }
 
-fn described(options: &InjuryOptions) -> String {
+/// Where was looked, in words.
+pub(crate) fn described(options: &InjuryOptions) -> String {
     let relation = options
         .relation
         .as_deref()
@@ -192,6 +210,12 @@ fn checksum_is_right(patch: &Patch, target: &InjuryTarget<'_>) -> bool {
     let mut sealed = bytes.clone();
     seal_page(&mut sealed, target.block);
     Page::parse(&bytes).is_none_or(Page::is_new) || bytes == sealed
+}
+
+fn is_all_visible(target: &InjuryTarget<'_>, patch: &Patch) -> bool {
+    let bytes = patched(patch, target);
+    let page = Page::parse(&bytes).filter(|_| target.kind == InjuryTargetKind::HeapPage);
+    page.is_some_and(|page| page.pd_flags() & PD_ALL_VISIBLE != 0)
 }
 
 fn place_of(target: &InjuryTarget<'_>, damage: &Damage) -> Place {

@@ -44,9 +44,9 @@ pub(super) const ARTICLES: &[Article] = &[
             ),
             section(
                 "Damaged rows: system columns can break scans",
-                "pgclinic drill --all",
+                "pgclinic drill --injury system-columns-random",
                 "apparent wraparound, could not access status of transaction",
-                "each field of a row's header, and what the server says of it",
+                "all system columns of a row at once (drill --all: each field), and what the server says of it",
                 Effect::Same,
             ),
             section(

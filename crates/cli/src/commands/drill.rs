@@ -6,12 +6,14 @@ use std::time::Instant;
 use clap::{ArgMatches, Args, Command as ClapCommand, FromArgMatches, ValueEnum};
 use pgclinic_cluster::target_of;
 use pgclinic_model::document::{
-    BlindDocument, DrillDocument, DrillRow, LossDocument, NotRun, Tool,
+    BlindDocument, DrillDocument, DrillRow, LossDocument, NotRun, OutcomeCounts, RowOutcome, Tool,
 };
 use pgclinic_model::{CheckDocument, Level, Severity, Verdict as CheckVerdict};
 use pgclinic_report::{DRILL, Document, Options, by_name, drill_row_line};
 use pgclinic_servers::{Installation, RunAs, Wanted, find, sweep};
-use pgclinic_surgery::InjuryTargets;
+use pgclinic_surgery::{InjuryTargets, PageBudget};
+
+mod rehearsal;
 
 use crate::commands::Command;
 use crate::destination::refuse_early;
@@ -35,6 +37,19 @@ enum WardName {
     /// Everything that bears witness to rows, lost in every way
     Loss,
 }
+
+/// Options of other rehearsals than that on a copy of a user's cluster.
+const STRANGERS: [&str; 9] = [
+    "pg",
+    "pg_bindir",
+    "run_as",
+    "large",
+    "all",
+    "blind",
+    "shots",
+    "tenth",
+    "ward",
+];
 
 #[derive(Debug, Args)]
 struct Arguments {
@@ -84,6 +99,45 @@ struct Arguments {
     /// These cells are always the same.
     #[arg(long, conflicts_with = "shots")]
     tenth: bool,
+    /// Injure a copy of this data directory or backup
+    ///
+    /// Only the files that are needed are copied, and the original is only read. Random injuries
+    /// are made, and what check finds and salvage saves of the copy is scored.
+    #[arg(long, value_name = "TARGET", conflicts_with_all = STRANGERS)]
+    on_copy_of: Option<PathBuf>,
+    /// Hide the damage of a copy in this new directory
+    ///
+    /// With --on-copy-of the copy is made and its key kept in DIR.key. Without it, what was made of
+    /// the copy since is marked.
+    #[arg(long, value_name = "DIR", conflicts_with_all = STRANGERS)]
+    exam: Option<PathBuf>,
+    /// Pages to injure, such as 2% or 40 [default: 20]
+    #[arg(long, value_name = "PAGES", value_parser = PageBudget::parse, requires = "on_copy_of")]
+    random: Option<PageBudget>,
+    /// Lose random segments of tables as well
+    #[arg(long, value_name = "N", requires = "on_copy_of")]
+    lost_segments: Option<u64>,
+    /// Copy only this database
+    #[arg(long, value_name = "NAME", requires = "on_copy_of")]
+    database: Option<String>,
+    /// Injure only this relation, as schema.name
+    #[arg(long, value_name = "NAME", requires = "on_copy_of")]
+    relation: Option<String>,
+    /// Directory for the copy
+    ///
+    /// By default the cache. It is removed at the end.
+    #[arg(
+        long,
+        value_name = "DIR",
+        requires = "on_copy_of",
+        conflicts_with = "exam"
+    )]
+    scratch: Option<PathBuf>,
+    /// Show the score of this report beside
+    ///
+    /// The report of an earlier rehearsal, written with --format json.
+    #[arg(long, value_name = "FILE")]
+    previous: Option<PathBuf>,
     /// The HTML report
     #[arg(long, value_name = "FILE", default_value = "pgclinic-drill.html")]
     report: PathBuf,
@@ -111,6 +165,7 @@ impl Command for Drill {
                 "Damages copies of a real cluster, checks them, shows them to the server, and\n\
                  undoes the damage, in a scratch directory that is removed at the end.\n\
                  A few injuries stand for all and take less than a minute; --all makes all.\n\
+                 --on-copy-of does the same with a copy of your own cluster or backup.\n\
                  Exit code 0 only when every expectation held.",
             )
     }
@@ -121,6 +176,9 @@ impl Command for Drill {
         arguments.output.refuse_early(DRILL, &[])?;
         refuse_early(&arguments.report, REPORT, &[])?;
         refuse_strangers(&arguments)?;
+        if let Some(asked) = rehearsal::asked_for(&arguments) {
+            return rehearsal::rehearse(&arguments, asked, start, world);
+        }
         let (installation, run_as) = installation(&arguments, world)?;
         if arguments.ward == WardName::Loss {
             let (document, passed) = loss_drill(&arguments, &installation, &run_as, world)?;
@@ -173,6 +231,9 @@ impl Command for Drill {
 /// Refuses options that another rehearsal has.
 fn refuse_strangers(arguments: &Arguments) -> Result<(), Failure> {
     let is_loss = arguments.ward == WardName::Loss;
+    if arguments.previous.is_some() && rehearsal::asked_for(arguments).is_none() {
+        return Err(Failure::new("--previous belongs to --on-copy-of or --exam"));
+    }
     if arguments.tenth && !is_loss {
         return Err(Failure::new("--tenth belongs to --ward loss"));
     }
@@ -338,7 +399,8 @@ fn declared_drill(
     not_run.extend(matrix::left_over(&planned, &rows));
     let all_ran = rows.len() >= planned.len();
     rows.extend(plan.failed.into_iter().map(homeless));
-    let passed = rows.iter().all(|row| row.passed) && all_ran;
+    let outcomes = OutcomeCounts::of(&rows);
+    let passed = outcomes.failed == 0 && all_ran;
     let document = DrillDocument {
         schema: "pgclinic.drill/1".into(),
         tool: Tool::this(),
@@ -348,6 +410,7 @@ fn declared_drill(
         server: format!("postgres (PostgreSQL) {}", ward.master.installation.version),
         seed: arguments.seed,
         rows,
+        outcomes,
         not_run,
         left_out: plan.left_out,
         passed,
@@ -370,13 +433,14 @@ fn homeless(entry: NotRun) -> DrillRow {
         missing: Vec::new(),
         unexpected: Vec::new(),
         blind: None,
+        server_does_not_look: None,
         server_says: None,
         server_says_true: None,
         with_checksums: None,
         without_checksums: None,
         undone: false,
         way_out: None,
-        passed: false,
+        outcome: RowOutcome::Failed,
         failures: vec![entry.why],
     }
 }
@@ -473,6 +537,7 @@ fn timed(mut document: Document, start: Instant) -> Document {
         Document::Drill(drill) => drill.elapsed_s = elapsed,
         Document::Blind(blind) => blind.elapsed_s = elapsed,
         Document::Loss(loss) => loss.elapsed_s = elapsed,
+        Document::Rehearsal(rehearsal) => rehearsal.elapsed_s = elapsed,
         Document::Check(_)
         | Document::Inspect(_)
         | Document::Measure(_)

@@ -1,13 +1,15 @@
 //! `pgclinic injure PGDATA --injury NAME`: surgical damage with a journal, on copies.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use clap::{ArgMatches, Args, Command as ClapCommand, FromArgMatches};
 use pgclinic_model::plan::Change;
 use pgclinic_surgery::{
-    Applied, Consent, Disk, Injury, InjuryOptions, JournalFolder, Operation, PlannedInjury, apply,
-    copy_to, injuries, injury_named, is_marked, plan_injury, undo,
+    Applied, Chosen, Consent, DamageBudget, Disk, Injury, InjuryOptions, InjuryTargets,
+    JournalFolder, Operation, PageBudget, PlannedInjuries, PlannedInjury, apply, copy_to, injuries,
+    injury_named, is_marked, plan_named, plan_random, undo,
 };
 
 use crate::commands::Command;
@@ -23,8 +25,19 @@ struct Arguments {
     #[arg(value_name = "PGDATA", required_unless_present_any = ["undo", "list"])]
     pgdata: Option<PathBuf>,
     /// The injury; --list shows them
-    #[arg(long, value_name = "NAME", required_unless_present_any = ["undo", "list"])]
-    injury: Option<String>,
+    ///
+    /// Several are made together, each at a place of its own. With --random, those to choose from.
+    #[arg(long, value_name = "NAME", required_unless_present_any = ["undo", "list", "random", "lost_segments"])]
+    injury: Vec<String>,
+    /// Injure random pages, such as 2% or 40
+    ///
+    /// The seed chooses pages and injuries, and the same seed gives the same damage. Pages of TOAST
+    /// tables belong to their tables.
+    #[arg(long, value_name = "PAGES", value_parser = PageBudget::parse, conflicts_with_all = ["undo", "list", "block", "item"])]
+    random: Option<PageBudget>,
+    /// Lose random segments of tables as well
+    #[arg(long, value_name = "N", conflicts_with_all = ["undo", "list", "block", "item"])]
+    lost_segments: Option<u64>,
     /// Injure a copy of it, in this new directory
     ///
     /// The copy is marked with the file pgclinic.drill.
@@ -45,6 +58,8 @@ struct Arguments {
     #[arg(long, value_name = "NAME")]
     database: Option<String>,
     /// Only this relation, as schema.name
+    ///
+    /// For injuries of TOAST chunks, the table that they belong to will do.
     #[arg(long, value_name = "NAME")]
     relation: Option<String>,
     /// Only this block
@@ -84,6 +99,7 @@ impl Command for Injure {
                 "Only directories with the file pgclinic.drill are touched; --copy-to makes one.\n\n\
                  Examples:\n  \
                    pgclinic injure PGDATA --copy-to /var/tmp/copy --injury zeroed-sector\n  \
+                   pgclinic injure COPY --random 2% --lost-segments 3 --seed 7\n  \
                    pgclinic injure --undo /var/tmp/copy.zeroed-sector.journal",
             )
     }
@@ -97,12 +113,14 @@ impl Command for Injure {
             let words = taken_back(journal, arguments.pgdata.as_deref(), world)?;
             return print(world, &words);
         }
-        let (Some(pgdata), Some(name)) = (&arguments.pgdata, &arguments.injury) else {
+        let Some(pgdata) = &arguments.pgdata else {
             return Err(Failure::new(
                 "name a data directory and an injury; --list shows the injuries",
             ));
         };
-        injure(&arguments, pgdata, injury_named(name)?, world)
+        let named = arguments.injury.iter().map(|name| injury_named(name));
+        let named: Vec<&'static Injury> = named.collect::<Result<_, _>>()?;
+        injure(&arguments, pgdata, &named, world)
     }
 }
 
@@ -137,7 +155,7 @@ fn still(pgdata: &Path, world: &mut Env<'_>) -> Result<Stillness, Failure> {
 fn injure(
     arguments: &Arguments,
     pgdata: &Path,
-    injury: &Injury,
+    named: &[&'static Injury],
     world: &mut Env<'_>,
 ) -> Result<Exit, Failure> {
     if let Some(pid) = target::running_server(pgdata) {
@@ -163,20 +181,9 @@ fn injure(
         (Some(copy), false) => copy_to(pgdata, copy)?.pgdata,
         _ => pgdata.to_path_buf(),
     };
-    let options = InjuryOptions {
-        database: arguments.database.clone(),
-        relation: arguments.relation.clone(),
-        block: arguments.block,
-        item: arguments.item,
-        seed: arguments.seed,
-        sealed: arguments.sealed,
-    };
-    let planned = plan_injury(
-        &target::open_cluster(&pgdata, Opening::new(world, None))?,
-        injury,
-        &options,
-    )?;
-    let mut words = shown(injury, &planned);
+    let cluster = target::open_cluster(&pgdata, Opening::new(world, None))?;
+    let planned = plan(arguments, named, &InjuryTargets::new(&cluster))?;
+    let mut words = shown(arguments, &planned);
     if let Some(still) = still {
         still.holds().map_err(|failure| match &arguments.copy_to {
             Some(copy) => Failure::new(format!(
@@ -186,7 +193,7 @@ fn injure(
             )),
             None => failure,
         })?;
-        let applied = carried_out(arguments, &pgdata, injury, &planned)?;
+        let applied = carried_out(arguments, &pgdata, &planned)?;
         words.push_str(&format!(
             "written to {}\nundo: pgclinic injure --undo {}\n",
             pgdata.display(),
@@ -196,12 +203,49 @@ fn injure(
     print(world, &words)
 }
 
+/// What was asked for: named injuries, or random ones within a budget.
+fn plan(
+    arguments: &Arguments,
+    named: &[&'static Injury],
+    targets: &InjuryTargets<'_>,
+) -> Result<PlannedInjuries, Failure> {
+    let options = InjuryOptions {
+        database: arguments.database.clone(),
+        relation: arguments.relation.clone(),
+        block: arguments.block,
+        item: arguments.item,
+        seed: arguments.seed,
+        sealed: arguments.sealed,
+    };
+    if !is_random(arguments) {
+        return Ok(plan_named(targets, named, &options)?);
+    }
+    let budget = DamageBudget {
+        pages: arguments.random.unwrap_or(PageBudget::Count(0)),
+        lost_segments: arguments.lost_segments.unwrap_or(0),
+    };
+    Ok(plan_random(targets, named, &options, budget)?)
+}
+
+fn is_random(arguments: &Arguments) -> bool {
+    arguments.random.is_some() || arguments.lost_segments.is_some()
+}
+
+/// The name of one injury, or of several together.
+fn name_of(arguments: &Arguments, planned: &PlannedInjuries) -> String {
+    match planned.injuries.as_slice() {
+        _ if is_random(arguments) => format!("random-injuries-{}", arguments.seed),
+        [(injury, _)] => injury.name.into(),
+        several => format!("{}-injuries", several.len()),
+    }
+}
+
 fn carried_out(
     arguments: &Arguments,
     pgdata: &Path,
-    injury: &Injury,
-    planned: &PlannedInjury,
+    planned: &PlannedInjuries,
 ) -> Result<Applied, Failure> {
+    let name = name_of(arguments, planned);
     let consent = match arguments.this_is_not_production {
         Some(identifier) if !is_marked(pgdata) => Consent::Typed(identifier),
         _ => Consent::Marked,
@@ -209,13 +253,13 @@ fn carried_out(
     let journal = arguments
         .journal
         .clone()
-        .unwrap_or_else(|| journal_beside(pgdata, injury.name));
+        .unwrap_or_else(|| journal_beside(pgdata, &name));
     let operation = Operation {
         pgdata,
         patch: &planned.patch,
         journal: &journal,
         consent,
-        what: injury.name,
+        what: &name,
         time: None,
         beside: &[],
         control_file: None,
@@ -223,28 +267,23 @@ fn carried_out(
     Ok(apply(&operation)?)
 }
 
-fn shown(injury: &Injury, planned: &PlannedInjury) -> String {
+/// The whole plan: one injury with all that is known of it, or several with a line each.
+fn shown(arguments: &Arguments, planned: &PlannedInjuries) -> String {
+    match planned.injuries.as_slice() {
+        [(injury, one)] if !is_random(arguments) => shown_one(injury, one),
+        several => shown_together(arguments, planned, several),
+    }
+}
+
+fn shown_one(injury: &Injury, planned: &PlannedInjury) -> String {
     let damage = &planned.damage;
     let mut words = format!(
-        "{}: {}\nplace: {}\n",
-        injury.name, damage.words, planned.place
+        "{}: {}\nplace: {}\n{}",
+        injury.name,
+        damage.words,
+        planned.place,
+        changes(planned)
     );
-    for change in &planned.patch.changes {
-        words.push_str(&match change {
-            Change::Bytes {
-                path,
-                offset,
-                after,
-                ..
-            } => format!("  {path}: {} bytes at {offset}\n", after.len()),
-            Change::Cut { path, len, .. } => format!("  {path}: truncated to {len} bytes\n"),
-            Change::Remove { path, .. } => format!("  {path}: removed\n"),
-            Change::Extend { path, after, .. } => {
-                format!("  {path}: {} bytes longer\n", after.len())
-            }
-            other => format!("  {}: made\n", other.path()),
-        });
-    }
     if !damage.must.is_empty() {
         words.push_str(&format!("check will say: {}\n", damage.must.join(", ")));
     }
@@ -255,6 +294,64 @@ fn shown(injury: &Injury, planned: &PlannedInjury) -> String {
         "without the journal: {}\n",
         injury.recovery_advice
     ));
+    words
+}
+
+fn changes(planned: &PlannedInjury) -> String {
+    let changes = planned.patch.changes.iter();
+    let line = |change: &Change| match change {
+        Change::Bytes {
+            path,
+            offset,
+            after,
+            ..
+        } => format!("  {path}: {} bytes at {offset}\n", after.len()),
+        Change::Cut { path, len, .. } => format!("  {path}: truncated to {len} bytes\n"),
+        Change::Remove { path, .. } => format!("  {path}: removed\n"),
+        Change::Extend { path, after, .. } => {
+            format!("  {path}: {} bytes longer\n", after.len())
+        }
+        other => format!("  {}: made\n", other.path()),
+    };
+    changes.map(line).collect()
+}
+
+fn shown_together(arguments: &Arguments, planned: &PlannedInjuries, injuries: &[Chosen]) -> String {
+    let mut words = format!("seed {}: {} injuries", arguments.seed, injuries.len());
+    if is_random(arguments) {
+        words.push_str(&format!(", of {} pages", planned.pages));
+    }
+    words.push('\n');
+    for (injury, one) in injuries {
+        words.push_str(&format!(
+            "{}: {}\n  {}\n{}",
+            injury.name,
+            one.damage.words,
+            one.place,
+            changes(one)
+        ));
+    }
+    if planned.left_over > 0 {
+        words.push_str(&format!(
+            "{} pages of the budget are left: no injury fits any other page\n",
+            planned.left_over
+        ));
+    }
+    let must: BTreeSet<&str> = injuries
+        .iter()
+        .flat_map(|(_, one)| one.damage.must.iter().copied())
+        .collect();
+    if !must.is_empty() {
+        let must: Vec<&str> = must.into_iter().collect();
+        words.push_str(&format!("check will say: {}\n", must.join(", ")));
+    }
+    let blind = injuries
+        .iter()
+        .filter(|(_, one)| one.damage.must.is_empty())
+        .count();
+    if blind > 0 {
+        words.push_str(&format!("check may not see {blind} of them\n"));
+    }
     words
 }
 

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::AtomicBool;
 
 use pgclinic_model::CheckDocument;
-use pgclinic_model::document::{DrillRow, NotRun, ServerAnswer};
+use pgclinic_model::document::{DrillRow, NotRun, RowOutcome, ServerAnswer};
 use pgclinic_surgery::{
     Consent, Injury, InjuryOptions, InjuryTargets, Operation, PlannedInjury, apply, injuries,
     plan_on, undo,
@@ -18,6 +18,9 @@ use crate::drill::master::{self, Master};
 use crate::drill::oracle::{self, Heard};
 use crate::drill::readings::DatabaseReadings;
 use crate::exit::Failure;
+
+/// What a scan leaves out.
+const ALL_VISIBLE: &str = "the page is all-visible: a scan takes every row on it for visible and reads neither its xmin nor its xmax";
 
 /// An injury with its damage, chosen before any copy is made.
 pub(crate) struct Planned {
@@ -173,6 +176,8 @@ fn row(ward: &Ward<'_>, planned: &Planned, copy: &mut BenchCopy) -> Result<Drill
     };
     copy.refresh()?;
     let prophecy = verdict.prophecy();
+    let blind = plan.damage.blind.map(str::to_owned);
+    let blind = blind.filter(|_| verdict.findings.is_empty());
     let lied = failures
         .iter()
         .any(|failure| failure.starts_with("the server did not say"));
@@ -193,20 +198,30 @@ fn row(ward: &Ward<'_>, planned: &Planned, copy: &mut BenchCopy) -> Result<Drill
             .map(|cause| cause.name.clone()),
         missing,
         unexpected,
-        blind: plan
-            .damage
-            .blind
-            .map(str::to_owned)
-            .filter(|_| verdict.findings.is_empty()),
+        server_does_not_look: does_not_look(plan, [Some(&with), without.as_ref()]),
+        outcome: match (failures.is_empty(), &blind) {
+            (false, _) => RowOutcome::Failed,
+            (true, Some(_)) => RowOutcome::Blind,
+            (true, None) => RowOutcome::Passed,
+        },
+        blind,
         server_says_true: prophecy.as_ref().map(|_| !lied),
         server_says: prophecy,
         with_checksums: Some(with),
         without_checksums: without,
         undone,
         way_out: Some(planned.injury.recovery_advice.into()),
-        passed: failures.is_empty(),
         failures,
     })
+}
+
+/// Why a server that noticed nothing did not look, where the page tells.
+fn does_not_look(plan: &PlannedInjury, answers: [Option<&ServerAnswer>; 2]) -> Option<String> {
+    let mut answers = answers.into_iter().flatten();
+    let noticed_nothing = answers.any(|answer| {
+        answer.started && !answer.crashed && answer.messages.is_empty() && answer.silent.is_empty()
+    });
+    (plan.is_all_visible && noticed_nothing).then(|| ALL_VISIBLE.into())
 }
 
 fn journal(ward: &Ward<'_>, copy: &BenchCopy, name: &str) -> std::path::PathBuf {

@@ -17,3 +17,4 @@ pub(crate) mod master;
 pub(crate) mod matrix;
 pub(crate) mod oracle;
 pub(crate) mod readings;
+pub(crate) mod rehearsal;

@@ -52,6 +52,7 @@ mod measure;
 mod measure_beside_programs;
 mod needs_recovery;
 mod readme;
+mod rehearsal;
 mod rows_in_every_form;
 mod running;
 mod running_losses;

@@ -1,4 +1,4 @@
-//! `pgclinic.drill/1` and `pgclinic.drill-blind/1`: the scoreboards of a rehearsal.
+//! `pgclinic.drill/1` and `pgclinic.drill-blind/1`: the scoreboards of a drill.
 
 use serde::{Deserialize, Serialize};
 
@@ -15,6 +15,48 @@ pub struct ServerAnswer {
     pub messages: Vec<String>,
     /// Rows that differ from the undamaged cluster without any message, by relation.
     pub silent: Vec<String>,
+}
+
+/// How an injury of a drill ended.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum RowOutcome {
+    /// It was found, and every expectation held.
+    Passed,
+    /// Nothing found it, as its declaration says, and every other expectation held.
+    Blind,
+    /// An expectation did not hold.
+    Failed,
+}
+
+/// How many injuries of a drill ended in which way.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Serialize, Deserialize)]
+pub struct OutcomeCounts {
+    /// Found, and every expectation held.
+    pub passed: u64,
+    /// Not found, as declared.
+    pub blind: u64,
+    /// An expectation did not hold.
+    pub failed: u64,
+}
+
+impl OutcomeCounts {
+    /// Counts these rows.
+    pub fn of(rows: &[DrillRow]) -> Self {
+        rows.iter().fold(Self::default(), |mut counts, row| {
+            match row.outcome {
+                RowOutcome::Passed => counts.passed += 1,
+                RowOutcome::Blind => counts.blind += 1,
+                RowOutcome::Failed => counts.failed += 1,
+            }
+            counts
+        })
+    }
+
+    /// All of them.
+    pub fn all(&self) -> u64 {
+        self.passed + self.blind + self.failed
+    }
 }
 
 /// One injury on one copy.
@@ -40,6 +82,9 @@ pub struct DrillRow {
     pub unexpected: Vec<String>,
     /// Why no check can see it.
     pub blind: Option<String>,
+    /// Why the server noticed nothing: it does not look there. Absent where it looks.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub server_does_not_look: Option<String>,
     /// What findings foretold that the server would say.
     pub server_says: Option<String>,
     /// The server really said so; null when nothing was foretold.
@@ -52,9 +97,9 @@ pub struct DrillRow {
     pub undone: bool,
     /// What a person without the journal can do.
     pub way_out: Option<String>,
-    /// Every expectation held.
-    pub passed: bool,
-    /// Which did not.
+    /// How it ended.
+    pub outcome: RowOutcome,
+    /// Expectations that did not hold.
     pub failures: Vec<String>,
 }
 
@@ -86,13 +131,15 @@ pub struct DrillDocument {
     pub seed: u64,
     /// One row an injury and variant.
     pub rows: Vec<DrillRow>,
+    /// How many of them ended in which way.
+    pub outcomes: OutcomeCounts,
     /// What was not run.
     pub not_run: Vec<NotRun>,
     /// Rows that only `--all` makes: injuries beyond one of each family and of each kind of page
     /// or file.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub left_out: u64,
-    /// Every expectation held.
+    /// Every expectation held; what is blind was declared so.
     pub passed: bool,
     /// Stopped by a signal before its end: what was not run stands in `not_run`.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]

@@ -14,6 +14,7 @@ mod inspect;
 mod loss;
 mod measure;
 mod plan_step;
+mod rehearsal;
 mod salvage;
 
 pub use catalog_cost::{
@@ -34,7 +35,8 @@ pub use diff::{
     DiffVerdict, Difference, Soundness,
 };
 pub use drill::{
-    BlindDocument, BlindKind, BlindTrial, DrillDocument, DrillRow, NotRun, ServerAnswer,
+    BlindDocument, BlindKind, BlindTrial, DrillDocument, DrillRow, NotRun, OutcomeCounts,
+    RowOutcome, ServerAnswer,
 };
 pub use experiment::{
     ArmSummary, AxisSummary, Better, DecisionCard, DecisionWord, Dot, Effect, EffectLine,
@@ -55,6 +57,10 @@ pub use measure::{
     MeasuredColumn, MeasuredDatabase, MeasuredRelation, RelationGrowth, Sections, Spread,
 };
 pub use plan_step::{PlanRelation, PlanStep};
+pub use rehearsal::{
+    FalseAlarm, InjuryState, REHEARSAL_SCHEMA, RehearsalDocument, RehearsalInjury, RehearsalKind,
+    RehearsalScore, RehearsalTable,
+};
 pub use salvage::{
     CheckAccount, ColumnAs, CountAccount, DoubtfulObject, Estimate, INDEX_ENTRIES, INDEX_KEYS,
     IndexCount, KEYS_MAX, LargeObjectsAccount, LossPlace, LostBy, LostDatabase, LostKeys, Outcome,

@@ -1,6 +1,8 @@
 //! The scoreboard of a drill: what was hurt, what found it, what the server said.
 
-use pgclinic_model::document::{DrillDocument, DrillRow, Level, NotRun, ServerAnswer, Target};
+use pgclinic_model::document::{
+    DrillDocument, DrillRow, Level, NotRun, RowOutcome, ServerAnswer, Target,
+};
 
 use super::{
     Block, Fold, Frame, Look, Medium, Part, Row, Span, Style, Table, Tone, Verdict, View, Words,
@@ -13,7 +15,6 @@ use crate::words::{count, count_of};
 
 pub(super) fn view(document: &DrillDocument, options: &Options<'_>) -> View {
     let (_, word) = outcome(document.interrupted, document.passed);
-    let passed = count_of(document.rows.iter().filter(|row| row.passed).count());
     let mut blocks = vec![
         head(
             "Drill",
@@ -23,8 +24,8 @@ pub(super) fn view(document: &DrillDocument, options: &Options<'_>) -> View {
             document.level,
         ),
         on_page(vec![
-            Block::Verdict(banner(document, passed)),
-            Block::Facts(counts(document, passed)),
+            Block::Verdict(banner(document)),
+            Block::Facts(counts(document)),
         ]),
     ];
     blocks.extend(not_done("Not checked", &document.coverage.not_checked));
@@ -32,7 +33,7 @@ pub(super) fn view(document: &DrillDocument, options: &Options<'_>) -> View {
     blocks.push(in_terminal(ways_out(&document.rows)));
     blocks.extend(not_run(&document.not_run));
     let failed = document.rows.iter().enumerate();
-    let failed = failed.filter(|(_, row)| !row.passed);
+    let failed = failed.filter(|(_, row)| row.outcome == RowOutcome::Failed);
     blocks.push(in_terminal(
         failed.map(|(at, row)| injury(at, row)).collect(),
     ));
@@ -47,9 +48,7 @@ pub(super) fn view(document: &DrillDocument, options: &Options<'_>) -> View {
         rules.map(String::as_str),
         options,
     )]));
-    blocks.push(in_terminal(vec![Block::Verdict(last_line(
-        document, passed,
-    ))]));
+    blocks.push(in_terminal(vec![Block::Verdict(last_line(document))]));
     View::new(
         format!("Drill {word}"),
         "pgclinic drill",
@@ -85,46 +84,52 @@ pub(super) fn verdict(outcome: (Tone, &str), extent: String, more: Option<String
     Verdict::new(tone, word, extent).more(more.into_iter().map(Words::from).collect())
 }
 
-fn banner(document: &DrillDocument, passed: u64) -> Verdict {
-    let (all, time) = (
-        count(count_of(document.rows.len())),
-        say::seconds(document.elapsed_s),
-    );
-    let (passed, left_out) = (count(passed), say::left_out(document));
+fn banner(document: &DrillDocument) -> Verdict {
+    let time = say::seconds(document.elapsed_s);
+    let (passed, all) = (document.outcomes.passed, document.outcomes.all());
+    let (passed, all, blind) = (count(passed), count(all), blind(document));
+    let left_out = say::left_out(document);
     verdict(
         outcome(document.interrupted, document.passed),
-        format!("{passed} of {all} injuries met every expectation in {time}{left_out}"),
+        format!("{passed} of {all} injuries met every expectation{blind} in {time}{left_out}"),
         Some(format!("{}, seed {}", document.server, document.seed)),
     )
 }
 
-fn last_line(document: &DrillDocument, passed: u64) -> Verdict {
-    let all = count_of(document.rows.len());
+/// Those that nothing found are counted apart: nobody passed anything.
+fn blind(document: &DrillDocument) -> String {
+    match document.outcomes.blind {
+        0 => String::new(),
+        number => format!(", {} blind as declared", count(number)),
+    }
+}
+
+fn last_line(document: &DrillDocument) -> Verdict {
+    let outcomes = document.outcomes;
+    let (passed, all) = (count(outcomes.passed), count(outcomes.all()));
     let (time, left_out) = (say::seconds(document.elapsed_s), say::left_out(document));
+    let blind = blind(document);
     let extent = if document.interrupted {
         let left = count(count_of(document.not_run.len()));
-        let (passed, all) = (count(passed), count(all));
-        format!("{passed} of {all} that were run passed in {time}; {left} were not run{left_out}")
+        format!(
+            "{passed} of {all} that were run passed{blind} in {time}; {left} were not run{left_out}"
+        )
     } else {
         let number = if document.passed {
             passed
         } else {
-            all - passed
+            count(outcomes.failed)
         };
-        let aside = match (number, document.passed) {
+        let aside = match (outcomes.failed, document.passed) {
             (0, false) => "; every row passed, the drill as a whole did not",
             _ => "",
         };
-        format!(
-            "{} of {} in {time}{aside}{left_out}",
-            count(number),
-            count(all)
-        )
+        format!("{number} of {all}{blind} in {time}{aside}{left_out}")
     };
     verdict(outcome(document.interrupted, document.passed), extent, None)
 }
 
-fn counts(document: &DrillDocument, passed: u64) -> Vec<(&'static str, Words)> {
+fn counts(document: &DrillDocument) -> Vec<(&'static str, Words)> {
     let rows = |test: &dyn Fn(&DrillRow) -> bool| {
         let rows = document.rows.iter().filter(|row| test(row));
         number(count_of(rows.count()))
@@ -133,9 +138,10 @@ fn counts(document: &DrillDocument, passed: u64) -> Vec<(&'static str, Words)> {
         |said: &Option<ServerAnswer>| matches!(say::answer(said.as_ref()), "silent" | "wrong rows");
     vec![
         ("injuries", number(count_of(document.rows.len()))),
-        ("passed", number(passed)),
+        ("passed", number(document.outcomes.passed)),
+        ("blind, as declared", number(document.outcomes.blind)),
+        ("failed", number(document.outcomes.failed)),
         ("found", rows(&|row| !row.found_by.is_empty())),
-        ("blind, as declared", rows(&|row| row.blind.is_some())),
         ("undone", rows(&|row| row.undone)),
         (
             "no error from the server, checksums on",
@@ -144,6 +150,10 @@ fn counts(document: &DrillDocument, passed: u64) -> Vec<(&'static str, Words)> {
         (
             "no error, checksums off",
             rows(&|row| is_silent(&row.without_checksums)),
+        ),
+        (
+            "the server does not look there",
+            rows(&|row| row.server_does_not_look.is_some()),
         ),
         ("not run", number(count_of(document.not_run.len()))),
     ]
@@ -157,11 +167,9 @@ fn scoreboard(rows: &[DrillRow]) -> Block {
         left("Server, checksums on").short("sums on"),
         left("Server, off").short("sums off"),
         left("Undone"),
-        left("Passed"),
+        left("Outcome"),
     ];
     let rows = rows.iter().enumerate().map(|(at, row)| {
-        let mut marks = vec![if row.passed { "passed" } else { "failed" }];
-        marks.extend(row.blind.as_ref().map(|_| "blind"));
         let link = Look::Link(format!("#i{at}"));
         let name = Words::default().and(link, &row.injury);
         Row::of(vec![
@@ -171,9 +179,9 @@ fn scoreboard(rows: &[DrillRow]) -> Block {
             server_cell(row.with_checksums.as_ref()),
             server_cell(row.without_checksums.as_ref()),
             yes(row.undone),
-            yes(row.passed),
+            ended(row.outcome),
         ])
-        .marked(marks.join(" "))
+        .marked(mark(row.outcome))
     });
     let table = Table::new(columns, rows).style(Style::Board);
     Part::new(Frame::PageSection, "Scoreboard").of(vec![
@@ -219,6 +227,24 @@ fn server_cell(said: Option<&ServerAnswer>) -> Words {
     first.map_or_else(|| word.clone(), |first| word.clone().tip(first))
 }
 
+/// What the buttons of the filter pick a row by.
+fn mark(outcome: RowOutcome) -> &'static str {
+    match outcome {
+        RowOutcome::Passed => "passed",
+        RowOutcome::Blind => "blind",
+        RowOutcome::Failed => "failed",
+    }
+}
+
+fn ended(outcome: RowOutcome) -> Words {
+    let (look, word) = match outcome {
+        RowOutcome::Passed => (Look::Right, "passed"),
+        RowOutcome::Blind => (Look::State, "blind"),
+        RowOutcome::Failed => (Look::Wrong, "FAILED"),
+    };
+    Words::default().and(look, word)
+}
+
 fn yes(held: bool) -> Words {
     if held {
         Words::default().and(Look::Right, "yes")
@@ -259,6 +285,7 @@ fn injury(at: usize, row: &DrillRow) -> Block {
         ("message", row.message.clone()),
         ("cause", row.cause.clone()),
         ("blind", row.blind.clone()),
+        ("not asked", row.server_does_not_look.clone()),
         ("missing", joined(&row.missing)),
         ("unexpected", joined(&row.unexpected)),
         ("way out", row.way_out.clone()),
@@ -278,7 +305,8 @@ fn injury(at: usize, row: &DrillRow) -> Block {
     }
     rows.extend(server("sums on", row.with_checksums.as_ref()));
     rows.extend(server("sums off", row.without_checksums.as_ref()));
-    let kind = if row.passed { Fold::Item } else { Fold::Fault };
+    let is_failed = row.outcome == RowOutcome::Failed;
+    let kind = if is_failed { Fold::Fault } else { Fold::Item };
     let failed = Words::default().and(Look::Wrong, "FAILED").plain(" ");
     let failed = failed.0.into_iter().map(|span| Span {
         medium: Medium::Terminal,
@@ -287,7 +315,7 @@ fn injury(at: usize, row: &DrillRow) -> Block {
     let title = Words(failed.collect())
         .strong(&row.injury)
         .plain(format!(" {}", row.variant));
-    let title = fold(kind, !row.passed, title).about(row.place.to_string());
+    let title = fold(kind, is_failed, title).about(row.place.to_string());
     title.id(format!("i{at}")).of(entries(14, rows))
 }
 

@@ -21,6 +21,7 @@ mod loss_drill;
 mod measure;
 pub(crate) mod picture;
 mod plan;
+mod rehearsal;
 mod salvage;
 mod table;
 mod words;
@@ -492,6 +493,7 @@ pub(crate) fn of(document: &Document, options: &Options<'_>) -> View {
         Document::Drill(document) => drill::view(document, options),
         Document::Blind(document) => blind_drill::view(document),
         Document::Loss(document) => loss_drill::view(document),
+        Document::Rehearsal(document) => rehearsal::view(document, options),
         Document::Measure(document) => measure::view(document, options),
         Document::CatalogCost(document) => catalog_cost::view(document),
         Document::Diff(document) => diff::view(document),

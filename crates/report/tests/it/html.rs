@@ -44,6 +44,7 @@ fn hostile_texts_stay_texts_everywhere() {
         common::inspect(),
         common::drill(),
         common::blind(),
+        common::rehearsal(),
         common::experiment(),
         common::salvaged(),
     ] {
@@ -70,6 +71,7 @@ fn nothing_is_asked_of_the_network() {
         common::inspect(),
         common::drill(),
         common::blind(),
+        common::rehearsal(),
         common::experiment(),
     ] {
         let page = common::render("html", &document);

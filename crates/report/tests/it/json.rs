@@ -12,6 +12,7 @@ fn every_document_comes_back_the_same() {
         common::inspect(),
         common::drill(),
         common::blind(),
+        common::rehearsal(),
         common::experiment(),
     ] {
         let read = Document::from_json(document.to_string().as_bytes()).expect("a document");

@@ -3,7 +3,8 @@
 use crate::common;
 
 use common::{
-    blind, damaged, drill, experiment, finding, healthy, incomplete, inspect, render, render_with,
+    blind, damaged, drill, experiment, finding, healthy, incomplete, inspect, rehearsal, render,
+    render_with,
 };
 use pgclinic_report::Options;
 use serde_json::json;
@@ -79,8 +80,7 @@ fn a_drill_of_the_default_set_says_what_it_left_out() {
     let mut document = drill();
     document["left_out"] = serde_json::json!(349);
     let text = render("text", &document);
-    let end =
-        "FAILED  1 of 3 in 2 min 53 s; 349 more were left out: pgclinic drill --all runs them";
+    let end = "FAILED  1 of 3, 1 blind as declared in 2 min 53 s; 349 more were left out: pgclinic drill --all runs them";
     assert_eq!(text.lines().last(), Some(end));
     document["interrupted"] = serde_json::json!(true);
     let text = render("text", &document);
@@ -116,7 +116,9 @@ fn a_row_of_a_drill_is_one_line() {
     );
     assert_eq!(
         line(blind.clone()),
-        format!("hint-bits raw {hurt}; no check can see it; {silent}")
+        format!(
+            "hint-bits raw {hurt}; no check can see it; {silent}; the page is all-visible; BLIND, as declared"
+        )
     );
     let mut down = sound.clone();
     let messages = [
@@ -134,6 +136,32 @@ fn a_row_of_a_drill_is_one_line() {
 #[test]
 fn a_blind_drill_tells_what_it_missed() {
     insta::assert_snapshot!(render("text", &blind()));
+}
+
+#[test]
+fn a_rehearsal_tells_its_score_and_the_one_before() {
+    insta::assert_snapshot!(render("text", &rehearsal()));
+}
+
+#[test]
+fn an_exam_tells_what_became_of_each_wound() {
+    let mut document = rehearsal();
+    document["kind"] = "exam".into();
+    document["score"]["dealt_with"] = 2.into();
+    let states = ["restored", "mended", "untouched", "changed"];
+    for (at, state) in states.into_iter().enumerate() {
+        document["injuries"][at]["state"] = state.into();
+    }
+    let text = render("text", &document);
+    for state in states {
+        assert!(text.contains(state), "{state}: {text}");
+    }
+    assert!(
+        text.ends_with(
+            "FAILED  dealt with 2 of 4, 1 false alarm, saved 91.6 % of 1,200 rows in 75.0 s\n"
+        ),
+        "{text}"
+    );
 }
 
 #[test]

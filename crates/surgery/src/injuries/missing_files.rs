@@ -23,7 +23,7 @@ fn remove_table(target: &InjuryTarget<'_>, _seed: u64) -> Option<Damage> {
     Some(damage.must(&["missing-file"]))
 }
 
-pub(super) const LOST_SEGMENT: Injury = Injury {
+pub(crate) const LOST_SEGMENT: Injury = Injury {
     name: "lost-segment",
     summary: "a segment of a large table is gone, a later one is there",
     wants: Wants::large(HEAP_FILE),

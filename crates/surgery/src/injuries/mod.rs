@@ -2,6 +2,8 @@
 
 use crate::injury::Injury;
 
+pub(crate) use missing_files::LOST_SEGMENT;
+
 mod brin;
 mod btree;
 mod catalogs;
@@ -58,6 +60,7 @@ registry! {
     page_header::PRUNE_XID,
     page_header::HEADER_ZEROED,
     page_header::HEADER_TAIL_ZEROED,
+    page_header::HEADER_RANDOM,
     line_pointers::LINE_POINTER_BEYOND_PAGE,
     line_pointers::LINE_POINTER_BEFORE_UPPER,
     line_pointers::LINE_POINTER_MISALIGNED,
@@ -95,6 +98,8 @@ registry! {
     transaction_ids::MULTIXACT_LOCK_ONLY_FLIPPED,
     transaction_ids::MULTIXACT_UPDATER,
     transaction_ids::MOVED_FLAG_SET,
+    tuple_header::SYSTEM_COLUMNS_RANDOM,
+    tuple_header::SYSTEM_COLUMNS_RANDOM_ALL_VISIBLE,
     tuple_header::VARWIDTH_FLAG_CLEARED,
     tuple_header::ATTRIBUTE_COUNT_SMALLER,
     tuple_header::NULL_FLAG_WITHOUT_NULL,
@@ -135,6 +140,8 @@ registry! {
     toast::CHUNK_SHORTENED,
     toast::CHUNK_COMPRESSED,
     toast::CHUNK_EXTERNAL,
+    toast::CHUNK_HEADER_RANDOM,
+    toast::CHUNK_BYTES_RANDOM,
     gist::GIST_FLAGS,
     gist::GIST_RIGHT_LINK,
     gist::GIST_CHILD_BEYOND_END,

@@ -259,3 +259,26 @@ fn zero_header_tail(target: &InjuryTarget<'_>, _seed: u64) -> Option<Damage> {
     let damage = damage.must(&["upper-beyond-special", "wrong-page-size"]);
     Some(damage.must(&["wrong-layout-version"]).may(&[HEADER]))
 }
+
+pub(super) const HEADER_RANDOM: Injury = Injury {
+    name: "header-random",
+    summary: "the page header is random bytes, the rest of the page is there",
+    wants: Wants::page(ANY_PAGE),
+    recovery_advice: advice::PAGE_HEADER,
+    damage: randomize_header,
+};
+
+fn randomize_header(target: &InjuryTarget<'_>, seed: u64) -> Option<Damage> {
+    let mut header = [0; HEADER_BYTES];
+    fastrand::Rng::with_seed(seed).fill(&mut header);
+    // One header in thousands says nothing that is plainly wrong.
+    let unknown = 0x0100 << (seed % 8);
+    let flags = u16::from_le_bytes([*header.get(FLAGS_AT)?, *header.get(FLAGS_AT + 1)?]);
+    put_u16(&mut header, FLAGS_AT, flags | unknown);
+    // Without pd_upper a page counts as new.
+    let upper = u16::from_le_bytes([*header.get(UPPER_AT)?, *header.get(UPPER_AT + 1)?]);
+    put_u16(&mut header, UPPER_AT, upper.max(1));
+    let words = "the 24 bytes of the page header set to random ones";
+    let damage = Damage::edit(target, words, |page| put_bytes(page, 0, &header))?;
+    Some(damage.must(&["invalid-page-flags"]).may(&[HEADER]))
+}

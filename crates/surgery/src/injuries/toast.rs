@@ -11,7 +11,8 @@ use pgclinic_format::toast::ToastPointer;
 
 use super::tuple_header::set_infomask;
 use crate::advice;
-use crate::byte_edits::put_u8;
+use crate::byte_edits::{put_bytes, put_u8};
+use crate::followers::{ATTRIBUTES, TOAST_CHUNKS, VALUES};
 use crate::injury::{Damage, Injury, Wants};
 use crate::injury_target::{
     HEAP_PAGE, InjuryTarget, Row, TOAST_PAGE, Value, is_external, is_plain,
@@ -24,6 +25,8 @@ const VALUE_ID_AT: usize = 10;
 const RELATION_AT: usize = 14;
 /// `va_header` of a chunk, 4 bytes.
 const CHUNK_HEADER_BYTES: usize = 4;
+/// `chunk_seq`, an `int4`.
+const CHUNK_SEQ_BYTES: usize = 4;
 /// Bytes of the length of the raw value, with its method, at the beginning of the first chunk.
 const SIZE_BYTES: usize = 4;
 /// Text read as such a length gives more than this.
@@ -297,4 +300,49 @@ fn mark_chunk_external(target: &InjuryTarget<'_>, seed: u64) -> Option<Damage> {
     })?;
     let damage = damage.must(&["toasted-toast-chunk"]);
     Some(damage.may(&[&["toast-pointer"]]))
+}
+
+pub(super) const CHUNK_HEADER_RANDOM: Injury = Injury {
+    name: "chunk-header-random",
+    summary: "number and header of a TOAST chunk are random",
+    wants: Wants::page(TOAST_PAGE),
+    recovery_advice: advice::TOAST,
+    damage: randomize_chunk_header,
+};
+
+fn randomize_chunk_header(target: &InjuryTarget<'_>, seed: u64) -> Option<Damage> {
+    let (row, at) = chunk_number(target, seed)?;
+    let mut random = fastrand::Rng::with_seed(seed);
+    // No chunk has a number below zero.
+    let number = random.u32(..) | 1 << 31;
+    let header = random.u32(..);
+    let words = format!(
+        "chunk_seq set to {}, the header of chunk_data to {header:#010x}",
+        number.cast_signed()
+    );
+    let damage = Damage::edit_row(target, &row, words, |tuple| {
+        put_u32(tuple, at, number);
+        put_u32(tuple, at + CHUNK_SEQ_BYTES, header);
+    })?;
+    let damage = damage.must(&["chunk-number-out-of-range"]);
+    Some(damage.may(&[ATTRIBUTES, TOAST_CHUNKS]))
+}
+
+pub(super) const CHUNK_BYTES_RANDOM: Injury = Injury {
+    name: "chunk-bytes-random",
+    summary: "the bytes of a TOAST chunk are random",
+    wants: Wants::page(TOAST_PAGE),
+    recovery_advice: advice::TOAST,
+    damage: randomize_chunk_bytes,
+};
+
+fn randomize_chunk_bytes(target: &InjuryTarget<'_>, seed: u64) -> Option<Damage> {
+    let (row, value) = target.value(seed, is_plain)?;
+    let at = value.range.start + CHUNK_HEADER_BYTES;
+    let mut bytes = vec![0; value.range.end.checked_sub(at)?];
+    fastrand::Rng::with_seed(seed).fill(&mut bytes);
+    let words = format!("{} bytes of chunk_data set to random ones", bytes.len());
+    let damage = Damage::edit_row(target, &row, words, |tuple| put_bytes(tuple, at, &bytes))?;
+    let damage = damage.may(&[VALUES]);
+    Some(damage.blind("any bytes are a value where nothing was compressed"))
 }

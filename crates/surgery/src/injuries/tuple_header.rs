@@ -1,5 +1,5 @@
-//! Injuries of the tuple header but for its transactions, `HeapTupleHeaderData` in
-//! `src/include/access/htup_details.h`.
+//! Injuries of the tuple header, all of it or fields beside its transactions, `HeapTupleHeaderData`
+//! in `src/include/access/htup_details.h`.
 //!
 //! ```text
 //!  0 xmin          4 xmax         8 t_cid or t_xvac   12 ctid: block, then offset at 16
@@ -8,13 +8,14 @@
 
 use pgclinic_format::build::{put_u16, put_u32};
 use pgclinic_format::heap_tuple::{
-    HEADER_BYTES, HEAP_HASNULL, HEAP_HASOID_OLD, HEAP_HASVARWIDTH, HEAP_NATTS_MASK,
-    HEAP_XMIN_COMMITTED,
+    HEADER_BYTES, HEAP_HASNULL, HEAP_HASOID_OLD, HEAP_HASVARWIDTH, HEAP_MOVED, HEAP_NATTS_MASK,
+    HEAP_XMIN_COMMITTED, HEAP_XMIN_FROZEN,
 };
+use pgclinic_format::page::PD_ALL_VISIBLE;
 
 use crate::advice;
-use crate::byte_edits::put_u8;
-use crate::followers::{ATTRIBUTES, SHAPE};
+use crate::byte_edits::{put_bytes, put_u8};
+use crate::followers::{ATTRIBUTES, SHAPE, TUPLE_HEADER};
 use crate::injury::{Damage, Injury, Wants};
 use crate::injury_target::{HEAP_PAGE, InjuryTarget, Row};
 
@@ -26,6 +27,8 @@ pub(super) const CTID_OFFSET_AT: usize = 16;
 const INFOMASK2_AT: usize = 18;
 pub(super) const INFOMASK_AT: usize = 20;
 const HOFF_AT: usize = 22;
+/// Transactions in a file of `pg_xact`: 32 pages of 8192 bytes, four in each byte.
+const XIDS_OF_FILE: u32 = 32 * 8192 * 4;
 
 /// Replaces `t_infomask` of a row.
 pub(super) fn set_infomask(
@@ -49,6 +52,61 @@ pub(super) fn set_infomask2(
     Damage::edit_row(target, row, words, |tuple| {
         put_u16(tuple, INFOMASK2_AT, mask)
     })
+}
+
+pub(super) const SYSTEM_COLUMNS_RANDOM: Injury = Injury {
+    name: "system-columns-random",
+    summary: "every system column of a row is random, where a scan asks pg_xact about the row",
+    wants: Wants::page(HEAP_PAGE),
+    recovery_advice: advice::TRANSACTION,
+    damage: |target, seed| randomize_system_columns(target, seed, Scan::Asks),
+};
+
+pub(super) const SYSTEM_COLUMNS_RANDOM_ALL_VISIBLE: Injury = Injury {
+    name: "system-columns-random-all-visible",
+    summary: "every system column of a row is random, on an all-visible page, where no scan asks",
+    wants: Wants::page(HEAP_PAGE),
+    recovery_advice: advice::TRANSACTION,
+    damage: |target, seed| randomize_system_columns(target, seed, Scan::TrustsPage),
+};
+
+/// What a scan does with the row versions of a page.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Scan {
+    /// It asks for each whether it is visible.
+    Asks,
+    /// `PD_ALL_VISIBLE` answers for all of them.
+    TrustsPage,
+}
+
+fn randomize_system_columns(target: &InjuryTarget<'_>, seed: u64, scan: Scan) -> Option<Damage> {
+    let trusts = target.page()?.pd_flags() & PD_ALL_VISIBLE != 0;
+    (trusts == (scan == Scan::TrustsPage)).then_some(())?;
+    let row = target.any_row(seed)?;
+    let mut random = fastrand::Rng::with_seed(seed);
+    let mut header = [0; HEADER_BYTES];
+    random.fill(&mut header);
+    let xmin = xid_without_status(target, &mut random)?;
+    put_u32(&mut header, XMIN_AT, xmin);
+    // With a hint bit, or the transaction of an old VACUUM FULL, xmin is not looked up.
+    let mask = random.u16(..) & !HEAP_XMIN_FROZEN & !HEAP_MOVED;
+    put_u16(&mut header, INFOMASK_AT, mask);
+    let words = format!("the 23 bytes of the tuple header set to random ones, t_xmin to {xmin}");
+    let damage = Damage::edit_row(target, &row, words, |tuple| put_bytes(tuple, 0, &header))?;
+    let damage = damage.must(&["xmin-before-freeze"]);
+    Some(damage.may(&[TUPLE_HEADER, ATTRIBUTES]))
+}
+
+/// A transaction that counts as finished long ago, and whose file of `pg_xact` is not there.
+fn xid_without_status(target: &InjuryTarget<'_>, random: &mut fastrand::Rng) -> Option<u32> {
+    let checkpoint = target.checkpoint()?;
+    let next = checkpoint.next_xid().0;
+    let kept = next.wrapping_sub(checkpoint.oldest_xid.0);
+    // What is half of all numbers away counts as the future.
+    let ages = kept.max(1 << 28).checked_add(XIDS_OF_FILE)?..(1 << 31) - XIDS_OF_FILE;
+    (!ages.is_empty()).then_some(())?;
+    let xid = next.wrapping_sub(random.u32(ages));
+    (xid > 2).then_some(xid)
 }
 
 pub(super) const VARWIDTH_FLAG_CLEARED: Injury = Injury {

@@ -16,6 +16,7 @@ mod injuries;
 mod old_journals;
 mod parity;
 mod pg_checksums;
+mod random_injuries;
 mod safety;
 mod start_again;
 mod start_evidence;

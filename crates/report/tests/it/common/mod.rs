@@ -229,7 +229,7 @@ pub(crate) fn inspect() -> Value {
     })
 }
 
-fn drill_row(injury: &str, variant: &str, found_by: &[&str], passed: bool) -> Value {
+fn drill_row(injury: &str, variant: &str, found_by: &[&str], outcome: &str) -> Value {
     let message = "ERROR:  invalid page in block 7 of relation \"base/5/16384\"";
     json!({
         "injury": injury, "variant": variant, "place": finding("d", "r", 7)["place"],
@@ -239,24 +239,31 @@ fn drill_row(injury: &str, variant: &str, found_by: &[&str], passed: bool) -> Va
         "with_checksums": {"started": true, "crashed": false, "messages": [message], "silent": []},
         "without_checksums": {"started": true, "crashed": false, "messages": [], "silent": ["public.docs"]},
         "undone": true, "way_out": "restore the block from a base backup and replay WAL",
-        "passed": passed, "failures": []
+        "outcome": outcome, "failures": []
     })
 }
 
 /// Three injuries, one of which did not go as declared.
 pub(crate) fn drill() -> Value {
-    let mut failed = drill_row("torn-page", "sealed", &["item-overlap", "bad-hoff"], false);
+    let mut failed = drill_row(
+        "torn-page",
+        "sealed",
+        &["item-overlap", "bad-hoff"],
+        "failed",
+    );
     failed["missing"] = json!(["torn-page"]);
     failed["failures"] = json!(["rule torn-page had to fire and did not"]);
-    let mut blind = drill_row("hint-bits", "raw", &[], true);
+    let mut blind = drill_row("hint-bits", "raw", &[], "blind");
     blind["blind"] = json!("hint bits may be set or not at any time");
     blind["way_out"] = json!(null);
+    blind["server_does_not_look"] = json!("the page is all-visible");
     blind["with_checksums"] = json!(null);
     json!({
         "schema": "pgclinic.drill/1", "tool": {"name": "pgclinic", "version": "0.1.0"},
         "target": target(), "level": "structure", "coverage": coverage(),
         "server": "postgres (PostgreSQL) 18.6", "seed": 42,
-        "rows": [drill_row("lower-beyond-upper", "raw", &["lower-beyond-upper"], true), failed, blind],
+        "rows": [drill_row("lower-beyond-upper", "raw", &["lower-beyond-upper"], "passed"), failed, blind],
+        "outcomes": {"passed": 1, "blind": 1, "failed": 1},
         "not_run": [{"injury": "lost-segment", "why": "needs a relation of two segments: --large"}],
         "passed": false, "elapsed_s": 173.2
     })
@@ -275,6 +282,36 @@ pub(crate) fn blind() -> Value {
              "hurts": true, "server": "public.docs: 1 row differs", "found_by": [], "checksums": false}
         ],
         "passed": true, "elapsed_s": 92.0
+    })
+}
+
+/// Four injuries of a copy: two were found, one is blind, one was missed.
+pub(crate) fn rehearsal() -> Value {
+    let injury = |name: &str, found_by: &[&str], blind: Value| {
+        json!({
+            "injury": name, "place": finding("d", "r", 7)["place"], "damage": "pd_lower set from 412 to 8001",
+            "found_by": found_by, "message": null, "explained": found_by.len() > 1, "server_says": null,
+            "way_out": "restore the block from a base backup and replay WAL", "blind": blind
+        })
+    };
+    let score = |detected: u64| {
+        json!({
+            "injuries": 4, "detected": detected, "explained": 1, "blind": 1, "false_alarms": 1,
+            "rows": 1200, "rows_saved": 1100, "rows_wrong": 2, "copy_s": 1.5, "check_s": 61.0, "salvage_s": 9.0
+        })
+    };
+    json!({
+        "schema": "pgclinic.rehearsal/1", "tool": {"name": "pgclinic", "version": "0.1.0"}, "kind": "drill",
+        "target": target(), "level": "full", "coverage": coverage(), "seed": 42, "pages": 4711, "copied_bytes": 41_943_040,
+        "injuries": [
+            injury("header-random", &["checksum-mismatch", "invalid-page-flags"], json!(null)),
+            injury("flipped-bit", &["checksum-mismatch"], json!("one bit may stand in free space or in a value")),
+            injury("field3", &[], json!("nothing reads the command number of a finished transaction")),
+            injury("lost-segment", &[], json!(null))
+        ],
+        "false_alarms": [{"rule": "orphan-file", "place": finding("d", "r", 9)["place"], "message": "no relation has this file"}],
+        "tables": [{"database": "shop", "schema": "public", "table": "docs", "rows": 1200, "saved": 1100, "wrong": 2}],
+        "score": score(2), "previous": score(3), "passed": false, "elapsed_s": 75.0
     })
 }
 

@@ -4,7 +4,7 @@
 mod btree;
 mod gin;
 mod heap;
-mod hurt;
+pub(crate) mod hurt;
 mod indexes;
 mod long_values;
 mod rows;
