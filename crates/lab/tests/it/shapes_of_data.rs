@@ -26,7 +26,10 @@ fn packed_documents_are_smaller_and_each_table_packs_its_own_way() {
     let results = results(smallest("toast-compression", &[]), None);
     let bytes = |arm: &str| metric(&results, arm, &[], "bytes_row");
     let packed = |arm: &str| metric(&results, arm, &[], "packed_percent");
-    assert_eq!((packed("pglz"), packed("external")), (100.0, 0.0));
+    // A third is long enough, as in the article.
+    let third = |percent: f64| (30.0..37.0).contains(&percent);
+    assert!(third(packed("pglz")), "{}", packed("pglz"));
+    assert_eq!(packed("external"), 0.0);
     let run = results.iter().find(|result| result.is_done());
     let run = run.expect("a run");
     assert_eq!(run.environment["server_processors"], "1");
