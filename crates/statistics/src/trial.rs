@@ -206,9 +206,10 @@ fn ten_percent_are_found_at_the_announced_budget_in_nine_of_ten_plans() {
             for seed in 0..PLANS {
                 let mut machine = Machine::new(seed, disturbance, spread);
                 let first = machine.experiment(6, effect);
-                let budget = match finds(&first) {
-                    true => Some(6),
-                    false => first.announced(),
+                let budget = if finds(&first) {
+                    Some(6)
+                } else {
+                    first.announced()
                 };
                 let Some(blocks) = budget else {
                     continue;
