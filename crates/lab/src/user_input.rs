@@ -1,6 +1,6 @@
 //! What a person brings to an experiment: the shape of a table of theirs, statements of their own,
-//! a table of traffic, or rules of OAuth. It is part of the plan, so that a folder can be resumed without the table
-//! and without the file.
+//! a table of traffic, or rules of OAuth. It is part of the plan, so that a folder can be resumed
+//! without the table and without the file.
 
 use serde::{Deserialize, Serialize};
 

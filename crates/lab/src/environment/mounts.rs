@@ -6,8 +6,9 @@
 //!        device    where        options             type source    options of the superblock
 //! ```
 //!
-//! What is said to one mount point (`noatime`) stands in front of the dash, what is said to the file
-//! system as a whole (`data=writeback`, `nobarrier`) behind it; both are options of `mount -o`.
+//! What is said to one mount point (`noatime`) stands in front of the dash, what is said to the
+//! file system as a whole (`data=writeback`, `nobarrier`) behind it; both are options of `mount
+//! -o`.
 
 use std::path::{Path, PathBuf};
 

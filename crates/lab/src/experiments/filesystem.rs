@@ -62,7 +62,7 @@ impl Experiment for Filesystem {
     fn explain(&self) -> &str {
         "pgbench's TPC-B-like load on a cluster in each of the directories that you name with --folder: file systems that you \
          have made and mounted with the options to be compared. Recorded are the mount options as the kernel tells them, those of \
-         the superblock too, and the kernel's settings for memory and writing; what is not as advised is said below the decision. \
+         the superblock too, and the kernel's settings for memory and writing; what is not as advised is listed below the decision. \
          Measured are the rate in the second half of the window, when caches have settled, the slowest hundredth, the \
          space on disk and the time to load.\n\n\
          pgbench's filler is blanks, which any compressing file system makes vanish; so the compressibility of the data is \
@@ -101,7 +101,7 @@ impl Experiment for Filesystem {
             .map(|(folder, facts)| folder.name.clone().unwrap_or_else(|| arm_name::named(facts)))
             .collect();
         let arm = |(number, folder): (usize, &PreparedFolder)| {
-            let name = names.get(number).map_or("folder", String::as_str);
+            let name = names.get(number).map_or("directory", String::as_str);
             let is_only = names.iter().filter(|other| *other == name).count() == 1;
             let name = if is_only || folder.name.is_some() {
                 name.to_owned()

@@ -64,7 +64,7 @@ without a word to whoever asked for it.
 
 With --issuer URL and --pgdata DIR your own issuer is asked for its discovery document, by curl, whose library psql uses \
 too, and your lines of pg_hba.conf and pg_ident.conf are read by a real server and compared with it and with each other. \
-Nobody logs in there: that takes a person and a browser.
+Nobody logs in there: that takes a user with a browser.
 
 The issuer's keys are fetched with the first token and kept: when the issuer goes down later, tokens that are still good \
 let their owners in until they expire.";

@@ -104,6 +104,12 @@ impl Experiment for UuidKeys {
                 Better::Higher,
             ),
             exact(
+                "time_delta_us",
+                "time between two rows, as their keys give it away",
+                "µs",
+                Better::Higher,
+            ),
+            exact(
                 "ordered_buffers_row",
                 "buffers that a read in key order takes a row",
                 "",
@@ -217,6 +223,7 @@ impl Experiment for UuidKeys {
             .with("correlation", number(&mut session, correlation)?)
             .with("leaf_span_density", leaves.span_density())
             .with("contiguous_percent", leaves.contiguous_percent())
+            .with("time_delta_us", time_delta_us(&mut session, &bench.arm().name)?)
             .with("ordered_buffers_row", ordered_buffers / total.max(1.0))
             .with("insert_s", insert_s)
             .with("ordered_read_s", ordered_read_s))
@@ -279,6 +286,26 @@ impl UuidKeys {
     fn payload_bytes(&self) -> u64 {
         self.shape.as_ref().map_or(0, TableShape::row_bytes)
     }
+}
+
+/// The median time between a key and the next of the first rows; no number of keys that hold no
+/// time.
+fn time_delta_us(session: &mut Session, arm: &str) -> Result<f64> {
+    if arm != "v7" {
+        return Ok(f64::NAN);
+    }
+    // 48 bits of milliseconds, then 12 bits of their fraction, as this experiment fills them.
+    let bits = |from: u32, digits: u32| {
+        format!("('x' || lpad(substr(replace(id::text, '-', ''), {from}, {digits}), 16, '0'))::bit(64)::bigint")
+    };
+    let time = format!("{} * 1000 + {} * 1000 / 4096.0", bits(1, 12), bits(14, 3));
+    number(
+        session,
+        &format!(
+            "SELECT percentile_disc(0.5) WITHIN GROUP (ORDER BY delta) FROM (SELECT time - lag(time) OVER (ORDER BY time) AS delta \
+             FROM (SELECT {time} AS time FROM demo ORDER BY id LIMIT 10000) AS times) AS deltas WHERE delta IS NOT NULL"
+        ),
+    )
 }
 
 /// Kind of key, `empty` or `full`, rows.

@@ -62,8 +62,8 @@ impl Series {
         found.map(|(_, value)| *value)
     }
 
-    /// The value at a place, or where it does not depend on the place, that of the nearest one, with
-    /// the place it was published of.
+    /// The value at a place, or where it does not depend on the place, that of the nearest one,
+    /// with the place it was published of.
     pub fn near(&self, place: &str) -> Option<(&'static str, f64)> {
         if let Some(found) = self.values.iter().find(|(at, _)| is_same(at, place)) {
             return Some(*found);

@@ -215,8 +215,8 @@ fn a_session_without_jit_does_not_grow() {
         Outcome::Skipped { why } => assert!(why.contains("has no JIT"), "{why}"),
         outcome => {
             assert_eq!(*outcome, Outcome::Done);
-            // Within the first hundred queries the server keeps what it has compiled, fix or not: no
-            // slope is made of it, and no advice.
+            // Within the first hundred queries the server keeps what it has compiled, fix or not:
+            // no slope is made of it, and no advice.
             let keeps = on.metrics["private_kb_first_100"];
             assert!(keeps > kept + 1_000.0, "{keeps} and {kept} kB");
             assert!(!on.metrics.contains_key("private_kb_per_1000"));

@@ -18,6 +18,20 @@ fn random_keys_leave_the_index_emptier_and_out_of_order() {
         );
         assert!(of("v4", table, "index_bytes_row") > 1.2 * of("v7", table, "index_bytes_row"));
         assert!(of("bigint", table, "index_bytes_row") < of("v7", table, "index_bytes_row"));
+        // As published: no leaf of v4 is followed by the next block, nearly all of v7 are, and a
+        // read in the order of random keys takes a buffer a row.
+        let links = |arm: &str| of(arm, table, "contiguous_percent");
+        assert!(links("v4") < 10.0 && links("v7") > 95.0);
+        let buffers = |arm: &str| of(arm, table, "ordered_buffers_row");
+        assert!(
+            buffers("v4") > 0.9 && buffers("v7") < 0.05,
+            "{}",
+            buffers("v4")
+        );
+        assert!(of("v7", table, "leaf_span_density") > 0.95);
+        // Rows are made every ten microseconds, and their keys say so.
+        let delta = of("v7", table, "time_delta_us");
+        assert!((9.0..11.0).contains(&delta), "{delta}");
     }
 }
 

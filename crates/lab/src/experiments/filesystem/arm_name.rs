@@ -38,7 +38,7 @@ const PROPERTIES: &[(&str, &str, &str)] = &[
 pub(super) fn named(facts: &Facts) -> String {
     let fact = |name: &str| facts.get(name).map_or("", String::as_str);
     let mut words = vec![match plain(fact("file_system.type")) {
-        kind if kind.is_empty() => "folder".to_owned(),
+        kind if kind.is_empty() => "directory".to_owned(),
         kind => kind,
     }];
     let mut add = |word: String| {
@@ -133,7 +133,7 @@ mod tests {
             ("file_system.options", "rw,relatime,compress=zstd:3,subvolid=5,subvol=/"),
         ];
         assert_eq!(named_by(&btrfs), "btrfs-compress-zstd-3");
-        assert_eq!(named_by(&[]), "folder");
+        assert_eq!(named_by(&[]), "directory");
     }
 
     #[test]

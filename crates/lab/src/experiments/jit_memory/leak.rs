@@ -176,7 +176,7 @@ fn held(run: &RunResult) -> String {
 fn too_short(queries: f64) -> String {
     let needed = QUERIES_A_CONTEXT * (CONTEXTS_MIN as f64 + 1.0);
     format!(
-        "runs of {} queries are too short to tell a leak from what the server keeps until it drops LLVM's memory, every 100 queries; {} are enough (--scale quick)",
+        "runs of {} queries are too short to distinguish a leak from what the server keeps until it drops LLVM's memory, every 100 queries; {} are enough (--scale quick)",
         figure(queries),
         figure(needed)
     )

@@ -1,5 +1,5 @@
-//! A user's own issuer and rules: the lines of their `pg_hba.conf` and `pg_ident.conf` are read by a
-//! real server, and the issuer is asked for its discovery document, as psql will ask it.
+//! A user's own issuer and rules: the lines of their `pg_hba.conf` and `pg_ident.conf` are read by
+//! a real server, and the issuer is asked for its discovery document, as psql will ask it.
 //!
 //! Nobody logs in: that takes a person and a browser, which the remark below the card says.
 

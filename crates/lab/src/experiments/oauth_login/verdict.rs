@@ -144,7 +144,7 @@ fn own_card(runs: &[&RunResult]) -> Option<DecisionCard> {
     let answer = fact(runs.first()?, "answer");
     let (word, headline) = if wrong_arms(runs).is_empty() {
         let headline = format!(
-            "whether the right people get in is open: nothing speaks against this set-up ({answer}), and a login takes a person: \
+            "whether the right people get in is open: nothing speaks against this set-up ({answer}), and a login takes a user: \
              psql \"oauth_issuer=… oauth_client_id=…\" and a browser"
         );
         (DecisionWord::Undecided, headline)

@@ -42,7 +42,7 @@ const PROSE: &str = "jsonb_build_object(\
     'aa', 'key at the start ' || i, \
     'text', (SELECT string_agg((ARRAY['the','of','water','and','to','river','in','a','stone','that','it','harbour','was','for','window','on','are','letter','as','with', \
         'morning','his','they','garden','at','be','thousand','this','have','mountain','from','or','winter','one','had','question','by','word','answer','but','not','market', \
-        'what','all','silence','were','we','journey','when','your','shadow','can','said','kitchen','there','use','distance','an','each','company','which','she','evening','how']) \
+        'what','all','silence','were','we','journey','when','your','shadow','can','heard','kitchen','there','use','distance','an','each','company','which','she','evening','how']) \
         [1 + abs(hashint8(i::bigint * 1000003 + c)) % 64], ' ') \
         FROM generate_series(1, CASE WHEN i % 3 = 0 THEN 400 + i / 3 % 1600 ELSE 20 + i % 180 END) c), \
     'middle_key', 'key in the middle ' || i, \
