@@ -39,8 +39,7 @@ enum Work {
     Report(report::Arguments),
     /// Finds the minor release that changed a metric
     ///
-    /// As in lab bisect lock-contention --metric tps 15.0..15.20: both ends are run until they
-    /// differ, then the releases between them are halved.
+    /// The ends are run until they differ; then the releases between are halved.
     Bisect(bisect::Arguments),
     /// Compares two directories of one experiment that differ in one thing
     Compare(compare::Arguments),

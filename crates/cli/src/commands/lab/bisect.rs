@@ -104,7 +104,7 @@ fn words(outcome: &Outcome, options: &BisectOptions) -> String {
     let (range, metric) = (options.range, &options.metric);
     match outcome {
         Outcome::Alike => format!(
-            "NO CHANGE  {metric} is the same in {} and {}, as far as these runs tell\n",
+            "NO CHANGE  {metric} is the same in {} and {}, as far as these runs show\n",
             range.version(range.first),
             range.version(range.last)
         ),
@@ -118,7 +118,7 @@ fn words(outcome: &Outcome, options: &BisectOptions) -> String {
             )
         }
         Outcome::Between(found) => format!(
-            "UNDECIDED  {metric} changes after {} and not later than {}{}; a release between them could not be told{}\n",
+            "UNDECIDED  {metric} changes after {} and not later than {}{}; a release between them could not be decided{}\n",
             range.version(found.last_without),
             range.version(found.first_with),
             ratio(found),
