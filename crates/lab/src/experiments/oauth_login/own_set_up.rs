@@ -75,7 +75,9 @@ impl OauthSetUp {
     fn contradictions(&self) -> Vec<String> {
         let mut wrong = Vec::new();
         for line in &self.hba {
-            let issuer = option(line, "issuer").unwrap_or_default();
+            // A rule without an issuer is the server's to refuse.
+            let issuer = option(line, "issuer").or(self.issuer.as_deref());
+            let issuer = issuer.unwrap_or_default();
             if let Some(other) = self.issuer.as_deref().filter(|other| *other != issuer) {
                 wrong.push(format!(
                     "clients name the issuer {other}, this rule {issuer}: both must be spelled alike, to the last slash: {line}"
