@@ -18,8 +18,9 @@ use serde::{Deserialize, Serialize};
 use crate::bench::Bench;
 use crate::cell::{Arm, Axis, Cell, Metric, Point, RunResult};
 use crate::cost::Cost;
-use crate::decision::{Comparison, with_the_first_arm};
+use crate::decision::{Comparison, Withheld, with_the_first_arm};
 use crate::error::Result;
+use crate::experiments::oauth_login::OauthSetUp;
 use crate::external_server::ByUrl;
 use crate::need::Need;
 use crate::plan::LeftOut;
@@ -230,6 +231,13 @@ pub trait Experiment: Sync {
         })
     }
 
+    /// Why a comparison must not advise anything from these results; `None` where its figures
+    /// decide.
+    fn withheld(&self, comparison: &Comparison, results: &[RunResult]) -> Option<Withheld> {
+        let _ = (comparison, results);
+        None
+    }
+
     /// Cards that hold no arm against another, such as whether every answer was right. They come
     /// first.
     fn verdicts(&self, results: &[RunResult]) -> Vec<DecisionCard> {
@@ -261,6 +269,13 @@ pub trait Experiment: Sync {
     fn with_traffic(&self, traffic: &[(String, u64)]) -> Result<Box<dyn Experiment>> {
         let _ = traffic;
         Err(no_place(self.name(), "a table of traffic", "catalog-churn"))
+    }
+
+    /// The same with a person's own issuer and rules of OAuth, where logins are the question.
+    fn with_oauth(&self, own: &OauthSetUp) -> Result<Box<dyn Experiment>> {
+        let _ = own;
+        let option = "an issuer or the rules of a data directory";
+        Err(no_place(self.name(), option, "oauth-login"))
     }
 
     /// What of that which a person brought is not used, with the reason, for the plan.

@@ -11,6 +11,7 @@
 //! by_url.rs      servers that are there already       asking.rs       small questions
 //! load/          many clients that run a script          samplers/      what is watched beside a run
 //! environment/   machine and server as facts            user_experiment/  experiments out of a person's own file
+//! bisect/        which minor release changed a figure
 //! ```
 //!
 //! A result counts when its folder is whole; whatever is killed leaves at most one run undone, and
@@ -23,6 +24,7 @@ mod bench;
 mod bench_load;
 mod bench_processors;
 mod bench_watch;
+pub mod bisect;
 mod cell;
 pub mod compare;
 mod cost;
@@ -50,6 +52,7 @@ pub use cell::{Arm, Axis, Better, Cell, Metric, Outcome, Point, RunResult};
 pub use cost::Cost;
 pub use error::{Error, Result};
 pub use experiment::{Base, Experiment, Matrix, Measured, Scale, Use};
+pub use experiments::oauth_login::OauthSetUp;
 pub use experiments::{EXPERIMENTS, experiment_named};
 pub use external_server::{ByUrl, GivenServer, WORD};
 pub use load::script::statements;
@@ -58,8 +61,8 @@ pub use pgclinic_statistics as statistics;
 pub use plan::{LeftOut, PLAN_SCHEMA, Plan, PlanOptions, block_seed};
 pub use prepared_folder::PreparedFolder;
 pub use runner::{
-    Audience, CalmOptions, Entry, Event, KeptSite, RunFolder, RunOptions, Unreadable, carry_out,
-    skipped_here,
+    Audience, CalmOptions, Entry, Event, KeptSite, RunFolder, RunOptions, SkippedHere, Unreadable,
+    carry_out, skipped_here,
 };
 pub use servers_of_arms::{ColdStart, Device, Site, SiteOptions, refuse_data_directory};
 pub use user_experiment::{OwnExperiment, TEMPLATE};

@@ -32,6 +32,12 @@ pub enum Need {
     Missing(String),
 }
 
+/// Values of settings that need a library with which no fetched server is built.
+const NEVER_FETCHED: [&str; 3] = ["lz4", "zstd", "io_uring"];
+
+/// The programs that come with a fetched server.
+const FETCHED_TOOLS: [&str; 3] = ["initdb", "pg_ctl", "postgres"];
+
 /// What a server can do, asked of a running one.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Features {
@@ -123,7 +129,8 @@ impl Need {
         (!there).then_some(what)
     }
 
-    /// [`Need::missing`] with the installation of this machine that has it, where there is one.
+    /// [`Need::missing`] with the installation of this machine that has it; where there is none,
+    /// the arm is impossible here.
     pub(crate) fn missing_here(
         &self,
         features: &Features,
@@ -131,7 +138,33 @@ impl Need {
         arm: &Arm,
     ) -> Option<String> {
         let words = self.missing(features, installation)?;
-        Some(words + &self.elsewhere(installation, arm))
+        let elsewhere = self.elsewhere(installation, arm);
+        let can_be_given = self.name_if_never_fetched().is_some();
+        if elsewhere.is_empty() && can_be_given {
+            return Some(format!("{words}; {}", impossible(arm)));
+        }
+        Some(words + &elsewhere)
+    }
+
+    /// Why a server that would have to be fetched for an arm cannot serve it; `None` where it may.
+    pub(crate) fn missing_if_fetched(&self, version: &str, arm: &Arm) -> Option<String> {
+        let name = self.name_if_never_fetched()?;
+        Some(format!(
+            "PostgreSQL {version} would be fetched, and servers that are fetched have no {name}; {}",
+            impossible(arm)
+        ))
+    }
+
+    /// What no server that is fetched has: they come without the libraries and client programs.
+    fn name_if_never_fetched(&self) -> Option<String> {
+        match self {
+            Self::Jit => Some("JIT".to_owned()),
+            Self::SettingValue { value, .. } if NEVER_FETCHED.contains(&value.as_str()) => {
+                Some(value.clone())
+            }
+            Self::Tool(name) if !FETCHED_TOOLS.contains(name) => Some((*name).to_owned()),
+            _ => None,
+        }
     }
 
     /// Where else on this machine it is, as the end of a sentence; nothing when it is nowhere. An
@@ -165,6 +198,12 @@ impl Need {
     }
 }
 
+/// An arm that nothing on this machine can run.
+fn impossible(arm: &Arm) -> String {
+    let name = &arm.name;
+    format!("{name} is impossible here until a server that has it is given with --server")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -195,6 +234,21 @@ mod tests {
         );
         let words = missing(Need::Tool("pg_dump")).expect("it is missing");
         assert_eq!(words, "/opt/pg/bin holds no pg_dump");
+    }
+
+    #[test]
+    fn an_arm_that_nothing_here_can_run_is_impossible() {
+        let arm = Arm::new("15.5", "").on_version("15.5");
+        let words = Need::Jit.missing_if_fetched("15.5", &arm);
+        assert_eq!(
+            words.as_deref(),
+            Some(
+                "PostgreSQL 15.5 would be fetched, and servers that are fetched have no JIT; 15.5 is impossible here until a server that has it is given with --server"
+            )
+        );
+        // Every fetched server comes with its extensions.
+        let extension = Need::Extension("pgstattuple");
+        assert_eq!(extension.missing_if_fetched("15.5", &arm), None);
     }
 
     #[test]

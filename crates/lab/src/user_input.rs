@@ -1,11 +1,12 @@
 //! What a person brings to an experiment: the shape of a table of theirs, statements of their own,
-//! or a table of traffic. It is part of the plan, so that a folder can be resumed without the table
-//! and without the file.
+//! a table of traffic, or rules of OAuth. It is part of the plan, so that a folder can be resumed
+//! without the table and without the file.
 
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
 use crate::experiment::Experiment;
+use crate::experiments::oauth_login::OauthSetUp;
 use crate::table_profile::TableShape;
 
 /// What is taken from outside.
@@ -20,6 +21,9 @@ pub struct UserInput {
     /// How often what is measured happens, as (label, times): `("Black Friday", 60000)`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub traffic: Vec<(String, u64)>,
+    /// An issuer and rules of OAuth.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub oauth: Option<OauthSetUp>,
 }
 
 impl UserInput {
@@ -44,6 +48,10 @@ impl UserInput {
         if !self.traffic.is_empty() {
             let so_far = tailored.as_deref().unwrap_or(experiment);
             tailored = Some(so_far.with_traffic(&self.traffic)?);
+        }
+        if let Some(own) = &self.oauth {
+            let so_far = tailored.as_deref().unwrap_or(experiment);
+            tailored = Some(so_far.with_oauth(own)?);
         }
         Ok(tailored)
     }

@@ -46,4 +46,6 @@ fn place(number: f64) -> usize {
 }
 
 #[cfg(test)]
+mod trial;
+#[cfg(test)]
 mod truths;

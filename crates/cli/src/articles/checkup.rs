@@ -58,13 +58,16 @@ pub(super) const ARTICLES: &[Article] = &[
             ),
             section(
                 "pg_surgery: freeze or kill",
-                "",
-                "two functions",
-                "",
-                Effect::NotHere,
+                "pgclinic heal PGDATA --at base/5/16384:0:9 --freeze --yes",
+                "two functions of a running server, which nothing undoes",
+                "the same two, with a plan, a check afterwards and undo: the page surgery.md",
+                Effect::Same,
             ),
         ],
-        errata: &[],
+        errata: &[
+            "it finds the error in RelationCopyStorage of storage.c, which only copies whole relations (ALTER TABLE … SET TABLESPACE). What a query meets is raised in bufmgr.c; both ask PageIsVerified.",
+            "it says that pg_basebackup verifies checksums unless --no-verify-checksums is given, and the article on checksums says that pg_basebackup copies files as they are and hides damage. The first is right where checksums are on, the second where they are off.",
+        ],
     },
     Article {
         title: "Why checksums matter, and checksums in 18 (credativ, 2025)",
@@ -113,7 +116,10 @@ pub(super) const ARTICLES: &[Article] = &[
                 Effect::Same,
             ),
         ],
-        errata: &[],
+        errata: &[
+            "it names pagesize among the fields of a header whose damage is detected without checksums. The server does not test it: it asks for valid flags, pd_lower <= pd_upper <= pd_special <= 8192 and an aligned pd_special. `pgclinic check` does (wrong-page-size).",
+            "it says that pg_basebackup copies files as they are: where checksums are on, it verifies them by default.",
+        ],
     },
     Article {
         title: "A talk on damage, and reports from conferences (credativ, 2025)",

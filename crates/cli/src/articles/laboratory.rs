@@ -20,11 +20,11 @@ pub(super) const ARTICLES: &[Article] = &[
                 "Memory of JIT",
                 "pgclinic lab run jit-memory --into DIR",
                 "15.5 grows by about 80 kB a query, 15.6 stays near 100 MB",
-                "of the run",
+                "of the run; where the server has the fix, the session is shown not to leak and no setting is advised",
                 Effect::OfTheRun,
             ),
         ],
-        errata: &[],
+        errata: &["it says that JIT became the default in 13; it is on by default since 12."],
     },
     Article {
         title: "ANALYZE and maintenance_io_concurrency (credativ, 2024)",
@@ -74,7 +74,7 @@ pub(super) const ARTICLES: &[Article] = &[
         errata: &[],
     },
     Article {
-        title: "PostgreSQL on ext4 and ZFS (a talk, June 2024)",
+        title: "Vindicating ZFS with PostgreSQL: ext4 and ZFS (Federico Campoli, POSETTE, June 2024)",
         page: None,
         sections: &[
             section(

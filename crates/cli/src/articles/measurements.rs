@@ -4,7 +4,7 @@ use super::{Article, Effect, section};
 
 pub(super) const ARTICLES: &[Article] = &[
     Article {
-        title: "UUIDv4 and UUIDv7 as primary keys (credativ, 2025)",
+        title: "UUIDv4 and UUIDv7 as primary keys (credativ, December 2025)",
         page: Some("uuid-keys.md"),
         sections: &[
             section(
@@ -74,7 +74,7 @@ pub(super) const ARTICLES: &[Article] = &[
         errata: &[],
     },
     Article {
-        title: "Failed inserts on unique constraints (credativ, 2025)",
+        title: "Failed inserts on unique constraints (credativ, late 2024)",
         page: Some("duplicate-inserts.md"),
         sections: &[
             section(

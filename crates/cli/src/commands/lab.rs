@@ -2,6 +2,7 @@
 
 mod arguments;
 mod audience;
+mod bisect;
 mod compare;
 mod experiment;
 mod list;
@@ -36,6 +37,10 @@ enum Work {
     Resume(run::ResumeArguments),
     /// What a directory's results say: the decision, the curves, every run
     Report(report::Arguments),
+    /// Finds the minor release that changed a metric
+    ///
+    /// The ends are run until they differ; then the releases between are halved.
+    Bisect(bisect::Arguments),
     /// Compares two directories of one experiment that differ in one thing
     Compare(compare::Arguments),
     /// Merges directories of one plan from several machines
@@ -75,6 +80,7 @@ impl Command for Lab {
             Work::Run(arguments) => run::run(&arguments, world),
             Work::Resume(arguments) => run::resume(&arguments, world),
             Work::Report(arguments) => report::run(&arguments, world),
+            Work::Bisect(arguments) => bisect::run(&arguments, world),
             Work::Compare(arguments) => compare::run(&arguments, world),
             Work::Merge(arguments) => merge::run(&arguments, world),
             Work::New(arguments) => new::run(&arguments, world),

@@ -3,7 +3,7 @@
 use pgclinic_model::document::{DecisionCard, MetricSummary, RunSummary, RunWord, Side};
 
 use super::{Design, Study, figures, noise};
-use crate::decision::{Comparison, Question, decide, leans_on_an_interval};
+use crate::decision::{Comparison, Question, Withheld, decide, leans_on_an_interval};
 use crate::published;
 use crate::statistics::stopping::Spending;
 
@@ -11,14 +11,16 @@ use crate::statistics::stopping::Spending;
 pub(super) fn all(study: &Study<'_>, runs: &[RunSummary]) -> Vec<DecisionCard> {
     let mut cards = Vec::new();
     let alpha = alpha(study);
-    for comparison in &study.comparisons {
+    for (place, comparison) in study.comparisons.iter().enumerate() {
+        let withheld = study.withheld.get(place).and_then(Option::as_ref);
         let Some(metric) = metric(study, comparison) else {
             continue;
         };
-        let mut card = card(&question(study, comparison, &metric, alpha), study);
+        let question = question(study, comparison, &metric, alpha);
+        let mut card = card(&question, withheld, study);
         let sides = [&comparison.candidate, &comparison.baseline];
         let why = sides.into_iter().find_map(|side| why_not(runs, side));
-        if let Some(why) = why.filter(|_| card.effect.is_none()) {
+        if let Some(why) = why.filter(|_| card.effect.is_none() && withheld.is_none()) {
             card.headline = comparison.open(&why);
         }
         cards.push(card);
@@ -83,8 +85,11 @@ fn question<'a>(
 }
 
 /// One card with what was published and its runs.
-fn card(question: &Question<'_>, study: &Study<'_>) -> DecisionCard {
+fn card(question: &Question<'_>, withheld: Option<&Withheld>, study: &Study<'_>) -> DecisionCard {
     let mut card = decide(question);
+    if let Some(withheld) = withheld {
+        card = without_advice(card, question.comparison, withheld);
+    }
     card.published = published::answer(&study.plan.experiment, question.metric, &card);
     for side in [
         &question.comparison.baseline,
@@ -94,6 +99,23 @@ fn card(question: &Question<'_>, study: &Study<'_>) -> DecisionCard {
         card.runs.extend(runs.map(|one| one.run.clone()));
     }
     card
+}
+
+/// A card whose figures must not advise: they stand with the runs.
+fn without_advice(
+    card: DecisionCard,
+    comparison: &Comparison,
+    withheld: &Withheld,
+) -> DecisionCard {
+    DecisionCard {
+        word: withheld.word,
+        headline: comparison.headline(withheld),
+        basis: withheld.why.clone(),
+        effect: None,
+        apply: Vec::new(),
+        more_minutes: None,
+        ..card
+    }
 }
 
 /// The right to err is shared among the cards of a page, so that more cards do not mean more

@@ -21,7 +21,7 @@ mod summary;
 use pgclinic_model::document::{ExperimentDocument, PlanSummary, Tool};
 
 use crate::cell::RunResult;
-use crate::decision::Comparison;
+use crate::decision::{Comparison, Withheld};
 use crate::experiment::Experiment;
 use crate::plan::Plan;
 use crate::published;
@@ -79,6 +79,8 @@ pub(crate) struct Study<'a> {
     pub(crate) plan: &'a Plan,
     pub(crate) observations: Observations,
     pub(crate) comparisons: Vec<Comparison>,
+    /// Why a comparison of the same place gives no advice; those that are not named are decided.
+    pub(crate) withheld: Vec<Option<Withheld>>,
     pub(crate) design: Design,
     pub(crate) blocks: u32,
     pub(crate) judge: Judge,
@@ -93,18 +95,24 @@ pub fn document(
     about: &About,
 ) -> ExperimentDocument {
     let blocks = machines.iter().map(|machine| machine.plan.matrix.blocks);
-    let study = Study {
-        plan,
-        observations: Observations::of(machines),
-        comparisons: experiment.comparisons(&plan.matrix),
-        design: Design::Blocks,
-        blocks: blocks.fold(0, u32::saturating_add),
-        judge: about.judge,
-    };
     let results: Vec<RunResult> = machines
         .iter()
         .flat_map(|machine| machine.results.iter().cloned())
         .collect();
+    let comparisons = experiment.comparisons(&plan.matrix);
+    let withheld = comparisons
+        .iter()
+        .map(|comparison| experiment.withheld(comparison, &results))
+        .collect();
+    let study = Study {
+        plan,
+        observations: Observations::of(machines),
+        comparisons,
+        withheld,
+        design: Design::Blocks,
+        blocks: blocks.fold(0, u32::saturating_add),
+        judge: about.judge,
+    };
     let mut remarks = experiment.remarks(&results);
     remarks.extend(published::without_series(&plan.experiment).map(str::to_owned));
     remarks.extend(summary::left_out(machines));

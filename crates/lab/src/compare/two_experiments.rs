@@ -51,6 +51,7 @@ pub fn compare(
         plan: &plan,
         observations: observations(&results),
         comparisons: comparisons(&plan, &names),
+        withheld: Vec::new(),
         design: Design::Apart,
         blocks: plan.matrix.blocks,
         judge: about.judge,

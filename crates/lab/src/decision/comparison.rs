@@ -17,6 +17,16 @@ pub enum CardTone {
     Price,
 }
 
+/// Why a comparison gives no advice, whatever its figures are: something must be shown first that
+/// was not, or was shown not to be there.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Withheld {
+    /// [`DecisionWord::Undecided`], or [`DecisionWord::Equivalent`] where nothing needs to be done.
+    pub word: DecisionWord,
+    /// What stands in the headline behind the colon.
+    pub why: String,
+}
+
 /// One comparison of a decision card.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Comparison {
@@ -69,6 +79,11 @@ impl Comparison {
     /// The headline of a question that cannot be answered yet.
     pub(crate) fn open(&self, why: &str) -> String {
         format!("{}: {why}", self.advice(DecisionWord::Undecided))
+    }
+
+    /// The headline of a decision that is not made by figures.
+    pub(crate) fn headline(&self, withheld: &Withheld) -> String {
+        format!("{}: {}", self.advice(withheld.word), withheld.why)
     }
 
     /// Moves both sides to these values of axes, where the matrix has them.
@@ -139,7 +154,7 @@ pub fn on_metrics(matrix: &Matrix, experiment: &dyn Experiment, names: &[&str]) 
 }
 
 /// The value of an axis at which an experiment decides when it does not say.
-fn decisive(axis: &Axis) -> Option<(String, String)> {
+pub(crate) fn decisive(axis: &Axis) -> Option<(String, String)> {
     let are_numbers = axis.values.iter().all(|value| value.parse::<f64>().is_ok());
     let value = if are_numbers {
         axis.values.last()

@@ -15,7 +15,10 @@ mod counted;
 mod how;
 pub mod words;
 
-pub use comparison::{CardTone, Comparison, along_an_axis, on_metrics, with_the_first_arm};
+pub(crate) use comparison::decisive;
+pub use comparison::{
+    CardTone, Comparison, Withheld, along_an_axis, on_metrics, with_the_first_arm,
+};
 use counted::{Counted, Sides};
 use pgclinic_model::document::{Better, DecisionCard, DecisionWord, Effect, MetricSummary};
 

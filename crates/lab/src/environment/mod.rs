@@ -9,13 +9,28 @@
 //!
 //! What cannot be read is left out. Nothing in here names a host, an address or a person.
 
+mod advice;
 mod mounts;
 mod zfs;
+
+pub use advice::advice;
 
 use std::collections::BTreeMap;
 use std::path::Path;
 
 use pgclinic_servers::{Session, SqlError};
+
+/// Files of `/proc/sys/vm` that a database feels.
+const KERNEL_SETTINGS: [&str; 8] = [
+    "dirty_background_bytes",
+    "dirty_background_ratio",
+    "dirty_bytes",
+    "dirty_ratio",
+    "overcommit_memory",
+    "overcommit_ratio",
+    "swappiness",
+    "zone_reclaim_mode",
+];
 
 /// Facts by name.
 pub type Facts = BTreeMap<String, String>;
@@ -34,7 +49,7 @@ pub fn machine(folder: &Path) -> Facts {
     put("cpu.count", count.map(|count| count.to_string()));
     put(
         "memory_bytes",
-        memory(&read("/proc/meminfo").unwrap_or_default()),
+        bytes_of("MemTotal:", &read("/proc/meminfo").unwrap_or_default()),
     );
     put("virtual_machine", Some(virtual_machine(&cpuinfo)));
     put(
@@ -48,12 +63,15 @@ pub fn machine(folder: &Path) -> Facts {
     let huge = read("/sys/kernel/mm/transparent_hugepage/enabled");
     put("huge_pages.transparent", huge.as_deref().and_then(chosen));
     put("huge_pages.reserved", read("/proc/sys/vm/nr_hugepages"));
-    put("vm.swappiness", read("/proc/sys/vm/swappiness"));
+    put("numa.nodes", numa_nodes());
+    put("numa.balancing", read("/proc/sys/kernel/numa_balancing"));
     put(
-        "vm.dirty_background_ratio",
-        read("/proc/sys/vm/dirty_background_ratio"),
+        "swap_bytes",
+        bytes_of("SwapTotal:", &read("/proc/meminfo").unwrap_or_default()),
     );
-    put("vm.dirty_ratio", read("/proc/sys/vm/dirty_ratio"));
+    for name in KERNEL_SETTINGS {
+        put(&format!("vm.{name}"), read(&format!("/proc/sys/vm/{name}")));
+    }
     facts.extend(mounts::below(folder));
     facts
 }
@@ -64,7 +82,7 @@ pub fn everything_of_zfs(folder: &Path) -> Option<String> {
     let facts = mounts::below(folder);
     let is_zfs = facts
         .get("file_system.type")
-        .is_some_and(|kind| kind == "zfs");
+        .is_some_and(|kind| zfs::is_zfs(kind));
     let dataset = facts.get("file_system.source").filter(|_| is_zfs);
     dataset.map(|dataset| zfs::everything(dataset))
 }
@@ -105,12 +123,23 @@ fn cpu_model(cpuinfo: &str) -> Option<String> {
     })
 }
 
-fn memory(meminfo: &str) -> Option<String> {
-    let line = meminfo
-        .lines()
-        .find_map(|line| line.strip_prefix("MemTotal:"))?;
+/// A line of `/proc/meminfo` in bytes.
+fn bytes_of(name: &str, meminfo: &str) -> Option<String> {
+    let line = meminfo.lines().find_map(|line| line.strip_prefix(name))?;
     let kilobytes: u64 = line.split_whitespace().next()?.parse().ok()?;
     Some((kilobytes * 1024).to_string())
+}
+
+/// Memories of processors: more than one where some memory is nearer than other.
+fn numa_nodes() -> Option<String> {
+    let entries = std::fs::read_dir("/sys/devices/system/node").ok()?;
+    let is_node = |name: &str| {
+        name.strip_prefix("node")
+            .is_some_and(|number| number.parse::<u32>().is_ok())
+    };
+    let names = entries.flatten().map(|entry| entry.file_name());
+    let nodes = names.filter(|name| name.to_str().is_some_and(is_node));
+    Some(nodes.count().max(1).to_string())
 }
 
 /// Whether a hypervisor is below us, and whose. It may hide; a container is said too.
@@ -151,7 +180,12 @@ mod tests {
             "cpu.count",
             "memory_bytes",
             "virtual_machine",
+            "vm.overcommit_memory",
+            "vm.dirty_ratio",
+            "vm.swappiness",
+            "numa.nodes",
             "file_system.type",
+            "file_system.block_bytes",
         ] {
             assert!(facts.contains_key(name), "{name} of {facts:?}");
         }
@@ -160,7 +194,8 @@ mod tests {
     #[test]
     fn words_are_taken_out_of_the_kernels_files() {
         assert_eq!(chosen("always [madvise] never").as_deref(), Some("madvise"));
-        assert_eq!(memory("MemTotal:  16 kB\n").as_deref(), Some("16384"));
+        let total = bytes_of("MemTotal:", "MemTotal:  16 kB\nSwapTotal: 0 kB\n");
+        assert_eq!(total.as_deref(), Some("16384"));
         let x86 = "processor\t: 0\nmodel name\t: Xeon: fast\n";
         assert_eq!(cpu_model(x86).as_deref(), Some("Xeon: fast"));
         let guest = virtual_machine("flags\t\t: fpu hypervisor sse\n");

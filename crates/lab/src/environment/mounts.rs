@@ -2,9 +2,13 @@
 //! its disk.
 //!
 //! ```text
-//! 36 35 98:0 /root /mount/point rw,noatime shared:1 - ext4 /dev/sda1 rw,errors=continue
-//!        device    where        options             type source    options of the file system
+//! 36 35 98:0 /root /mount/point rw,noatime shared:1 - ext4 /dev/sda1 rw,data=writeback
+//!        device    where        options             type source    options of the superblock
 //! ```
+//!
+//! What is said to one mount point (`noatime`) stands in front of the dash, what is said to the
+//! file system as a whole (`data=writeback`, `nobarrier`) behind it; both are options of `mount
+//! -o`.
 
 use std::path::{Path, PathBuf};
 
@@ -16,7 +20,21 @@ struct Mount {
     options: String,
     kind: String,
     source: String,
-    deeper_options: String,
+    superblock_options: String,
+}
+
+impl Mount {
+    /// All options, those of the mount point first; what both lists hold once.
+    fn all_options(&self) -> String {
+        let mut all: Vec<&str> = self.options.split(',').collect();
+        for option in self.superblock_options.split(',') {
+            if !all.contains(&option) {
+                all.push(option);
+            }
+        }
+        all.retain(|option| !option.is_empty());
+        all.join(",")
+    }
 }
 
 /// Facts on the mount that holds `folder`.
@@ -29,18 +47,18 @@ pub(super) fn below(folder: &Path) -> Facts {
         return Facts::new();
     };
     let mut facts = match mount.kind.as_str() {
-        "zfs" => zfs::facts(&mount.source),
+        kind if zfs::is_zfs(kind) => zfs::facts(&mount.source),
         _ => Facts::new(),
     };
+    let options = mount.all_options();
+    let barriers = barriers(&mount.kind, &options);
     facts.extend([
         ("file_system.type".to_owned(), mount.kind),
         ("file_system.source".to_owned(), mount.source),
-        ("file_system.options".to_owned(), mount.options),
-        (
-            "file_system.deeper_options".to_owned(),
-            mount.deeper_options,
-        ),
+        ("file_system.options".to_owned(), options),
     ]);
+    facts.extend(barriers.map(|is| ("file_system.barriers".to_owned(), is.to_owned())));
+    facts.extend(block_bytes(&folder).map(|is| ("file_system.block_bytes".to_owned(), is)));
     for (name, file) in [
         ("disk.scheduler", "scheduler"),
         ("disk.rotates", "rotational"),
@@ -71,8 +89,26 @@ fn parse(line: &str) -> Option<Mount> {
         options: own(&front, 5)?,
         kind: own(&back, 0)?,
         source: own(&back, 1)?,
-        deeper_options: own(&back, 2)?,
+        superblock_options: own(&back, 2)?,
     })
+}
+
+/// Whether the disk is told to write its cache before what comes next; `None` for file systems that
+/// have no such option.
+fn barriers(kind: &str, options: &str) -> Option<&'static str> {
+    let is_off = |option: &str| matches!(option, "nobarrier" | "barrier=0");
+    match kind {
+        "ext3" | "ext4" | "xfs" | "btrfs" if options.split(',').any(is_off) => Some("off"),
+        "ext3" | "ext4" | "xfs" | "btrfs" => Some("on"),
+        _ => None,
+    }
+}
+
+/// The size that the file system gives for its blocks (`st_blksize` in stat(2)).
+fn block_bytes(folder: &Path) -> Option<String> {
+    use std::os::unix::fs::MetadataExt;
+    let found = std::fs::metadata(folder).ok()?;
+    Some(found.blksize().to_string())
 }
 
 /// Blanks stand as `\040`.
@@ -106,5 +142,17 @@ mod tests {
         );
         let root = holding(text, Path::new("/data2")).expect("a mount");
         assert_eq!(root.kind, "ext4");
+    }
+
+    /// As the kernel prints an ext4 that was mounted with noatime,data=writeback,barrier=0.
+    #[test]
+    fn options_of_the_superblock_are_mount_options_too() {
+        let line =
+            "96 27 7:0 / /mnt rw,noatime shared:55 - ext4 /dev/loop0 rw,nobarrier,data=writeback";
+        let options = parse(line).expect("a mount").all_options();
+        assert_eq!(options, "rw,noatime,nobarrier,data=writeback");
+        assert_eq!(barriers("ext4", &options), Some("off"));
+        assert_eq!(barriers("ext4", "rw"), Some("on"));
+        assert_eq!(barriers("zfs", "rw"), None);
     }
 }

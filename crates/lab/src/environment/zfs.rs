@@ -26,6 +26,11 @@ const PROPERTIES: [&str; 10] = [
     "xattr",
 ];
 
+/// A dataset of the kernel's module, or of the program zfs-fuse.
+pub(super) fn is_zfs(kind: &str) -> bool {
+    matches!(kind, "zfs" | "fuse.zfs")
+}
+
 /// Facts on the dataset, and every parameter of the module that a person is likely to have changed.
 pub(super) fn facts(dataset: &str) -> Facts {
     let properties = said(dataset).unwrap_or_default();

@@ -4,6 +4,8 @@
 //! that queries left behind in the allocator, and page tables, which resident memory does not even
 //! count. With huge pages a page table entry covers 2 MB of shared buffers instead of 4 kB.
 
+mod running;
+
 use pgclinic_servers::Session;
 
 use crate::bench::Bench;
@@ -41,6 +43,10 @@ impl Experiment for ConnectionMemory {
          memory of every backend: private memory (what would be free if it ended), proportional memory (shared pages \
          divided among those who map them) and page tables. Resident memory counts shared buffers once for each backend \
          and is only shown.\n\n\
+         What a session takes while it works is more than what it keeps: each sort may take work_mem, a hash \
+         hash_mem_multiplier times as much (2 from 15 on), every node of a plan its own, and every parallel worker again all \
+         of it. The arms running-… execute such a plan in one session after the other and read its memory, and that of \
+         its workers, from the kernel all the while; the peak counts, in bytes and in times of work_mem.\n\n\
          Idle means connected and nothing else. A sort leaves behind what the allocator did not give back. Reading a table \
          as large as the shared buffers fills the page tables; huge pages make them small, where the machine has some \
          reserved (vm.nr_hugepages), and are tried for that arm only."
@@ -67,7 +73,8 @@ impl Experiment for ConnectionMemory {
             arms.push(sort("sort-1mb", "1MB"));
             arms.push(sort("sort-64mb", "64MB"));
         }
-        let connections = scale.pick(vec![4], vec![10, 50, 100], vec![10, 100, 500, 1_000]);
+        arms.extend(running::arms(scale));
+        let connections = connections(scale);
         let huge_pages = scale.pick(vec!["off"], vec!["off", "on"], vec!["off", "on"]);
         Matrix {
             arms,
@@ -80,10 +87,12 @@ impl Experiment for ConnectionMemory {
     }
 
     /// What huge pages save is page tables, and only who has read all shared buffers has large
-    /// ones.
-    fn asks(&self, arm: &Arm, point: &Point, _scale: Scale) -> bool {
+    /// ones. What a plan takes does not depend on how many sessions idle meanwhile.
+    fn asks(&self, arm: &Arm, point: &Point, scale: Scale) -> bool {
         let is_on = point.get("huge-pages").is_some_and(|value| value == "on");
-        !is_on || arm.name == READ_ALL
+        let few = connections(scale).first().map(u32::to_string);
+        let is_few = point.get("connections") == few.as_ref();
+        (!is_on || arm.name == READ_ALL) && (!running::is_named_running(&arm.name) || is_few)
     }
 
     fn metrics(&self) -> Vec<Metric> {
@@ -110,6 +119,18 @@ impl Experiment for ConnectionMemory {
                 "resident_bytes",
                 "resident memory of a connection, shared buffers included",
                 "bytes",
+                Better::Lower,
+            ),
+            Metric::exact(
+                "peak_private_bytes",
+                "most private memory of a connection while it executes, its workers included",
+                "bytes",
+                Better::Lower,
+            ),
+            Metric::exact(
+                "times_work_mem",
+                "what it took while it executed, in times of work_mem",
+                "",
                 Better::Lower,
             ),
             Metric::timing("connect_ms", "time to connect", "ms", Better::Lower),
@@ -162,6 +183,7 @@ impl Experiment for ConnectionMemory {
         bench.set("shared_buffers", megabytes);
         let connections = bench.cell().number_at("connections").unwrap_or(1);
         let work = Work::of(bench.arm());
+        let plan = running::RunningPlan::of(bench.arm());
         bench.server()?;
         bench.watch(&["memory"])?;
         crate::load::make_room_for(connections).map_err(Error::Empty)?;
@@ -179,19 +201,37 @@ impl Experiment for ConnectionMemory {
             .iter()
             .map(|pid| Costs::of(*pid))
             .collect::<Result<_>>()?;
+        let peaks = match &plan {
+            Some(plan) => plan.peaks(bench, &mut sessions)?,
+            None => running::Peaks::idle(&costs_private(&costs)),
+        };
         let sampled = bench.watched();
         drop(sessions);
         Ok(mean(&costs)
+            .with("peak_private_bytes", peaks.bytes)
+            .with("times_work_mem", peaks.times_work_mem)
             .beside(&sampled)
             .with("connect_ms", connecting * 1e3 / f64::from(connections)))
     }
 
     fn comparisons(&self, matrix: &Matrix) -> Vec<Comparison> {
-        let metrics = ["private_bytes", "proportional_bytes", "page_table_bytes"];
+        let metrics = [
+            "private_bytes",
+            "proportional_bytes",
+            "page_table_bytes",
+            "peak_private_bytes",
+        ];
         let mut cards = on_metrics(matrix, self, &metrics);
-        // Reading shared buffers fills page tables, everything else is private memory.
-        cards
-            .retain(|card| (card.candidate.arm == READ_ALL) == (card.metric == "page_table_bytes"));
+        // Reading shared buffers fills page tables, executing has a peak, everything else keeps
+        // private memory.
+        cards.retain(|card| {
+            let tells = match card.candidate.arm.as_str() {
+                READ_ALL => &["page_table_bytes"][..],
+                arm if running::is_named_running(arm) => &["peak_private_bytes"],
+                _ => &["private_bytes", "proportional_bytes"],
+            };
+            tells.contains(&card.metric.as_str())
+        });
         for card in &mut cards {
             let arm = matrix
                 .arms
@@ -200,6 +240,12 @@ impl Experiment for ConnectionMemory {
             let words = arm.map_or("", |arm| arm.words.as_str());
             card.action = format!("a session kept {words}");
             card.voice = CardTone::Price;
+            if running::is_named_running(&card.candidate.arm) {
+                card.action = format!("a session {words}");
+                let few = matrix.axes.iter().find(|axis| axis.name == "connections");
+                let few = few.and_then(|axis| axis.values.first());
+                card.at(&[("connections", few.map_or("", String::as_str))], matrix);
+            }
         }
         cards.extend(huge_pages(matrix));
         cards
@@ -207,6 +253,8 @@ impl Experiment for ConnectionMemory {
 
     fn advice(&self, arm: &Arm) -> String {
         match arm.parameter("does") {
+            running::DOES => format!("multiply work_mem = {} by the nodes of the plan, by hash_mem_multiplier for a hash, and by one more than its workers; \
+                     SET LOCAL work_mem for the few queries that need more", arm.parameter("work_mem")),
             "sort" => format!("plan for sessions that have sorted with work_mem = {}", arm.parameter("work_mem")),
             "" => "keep idle connections; a pool saves the rest".to_owned(),
             _ => "plan for sessions that have seen much, or end them now and then (a pool's lifetime of a connection)".to_owned(),
@@ -274,6 +322,15 @@ impl Work {
         pid.and_then(|pid| pid.parse().ok())
             .ok_or_else(|| Error::Empty("a backend has no number".to_owned()))
     }
+}
+
+/// How many sessions are opened.
+fn connections(scale: Scale) -> Vec<u32> {
+    scale.pick(vec![4], vec![10, 50, 100], vec![10, 100, 500, 1_000])
+}
+
+fn costs_private(costs: &[Costs]) -> Vec<u64> {
+    costs.iter().map(|cost| cost.memory.private_bytes).collect()
 }
 
 struct Costs {

@@ -1,6 +1,8 @@
-//! ext4, xfs, ZFS: which mount, which dataset options?
+//! ext4, ZFS and others: which mount, which dataset options?
 //!
 //! The folders are prepared by the person: each is an arm, and the cluster of its runs lies in it.
+
+mod arm_name;
 
 use std::path::Path;
 use std::time::Duration;
@@ -9,7 +11,7 @@ use pgclinic_servers::Session;
 
 use crate::bench::Bench;
 use crate::bench_load::script;
-use crate::cell::{Arm, Axis, Better, Cell, Metric};
+use crate::cell::{Arm, Axis, Better, Cell, Metric, RunResult};
 use crate::cost::Cost;
 use crate::environment::{self, Facts};
 use crate::error::{Error, Result};
@@ -42,6 +44,9 @@ pub struct Filesystem {
 /// On pgbench's blanks, and on data that nothing compresses.
 pub static FILESYSTEM: Filesystem = Filesystem { kept: None };
 
+/// Between checkpoints the server keeps about so much WAL, which no run at the quick scale reaches.
+const MAX_WAL_BYTES: u64 = 8 << 30;
+
 /// Width of pgbench's filler.
 const FILLER_BYTES: u64 = 84;
 
@@ -56,12 +61,13 @@ impl Experiment for Filesystem {
 
     fn explain(&self) -> &str {
         "pgbench's TPC-B-like load on a cluster in each of the directories that you name with --folder: file systems that you \
-         have made and mounted with the options to be compared. Recorded are the mount options as the kernel tells them. \
+         have made and mounted with the options to be compared. Recorded are the mount options as the kernel tells them, those of \
+         the superblock too, and the kernel's settings for memory and writing; what is not as advised is listed below the decision. \
          Measured are the rate in the second half of the window, when caches have settled, the slowest hundredth, the \
          space on disk and the time to load.\n\n\
          pgbench's filler is blanks, which any compressing file system makes vanish; so the compressibility of the data is \
-         an axis; with --learn-from it is that of your table. An arm is called as you say (--folder NAME=DIR), else by its file system and the options that were compared in \
-         public: the mount options, and for ZFS compression and record size as `zfs get` tells them. All properties of the dataset \
+         an axis; with --learn-from it is that of your table. An arm is called as you say (--folder NAME=DIR), else by its file system and every option that is not the usual \
+         one, for ZFS by the properties of the dataset as `zfs get` tells them. All properties of the dataset \
          and the parameters of the module are recorded where they exist. The published ZFS arm with module parameters and a \
          log device of its own is called zfs-module-and-log. Directories on one disk share it: whatever runs on one of them is felt on \
          the other, and the arm says so. Without --folder the \
@@ -92,10 +98,10 @@ impl Experiment for Filesystem {
         let names: Vec<String> = folders
             .iter()
             .zip(&found)
-            .map(|(folder, facts)| folder.name.clone().unwrap_or_else(|| named(facts)))
+            .map(|(folder, facts)| folder.name.clone().unwrap_or_else(|| arm_name::named(facts)))
             .collect();
         let arm = |(number, folder): (usize, &PreparedFolder)| {
-            let name = names.get(number).map_or("folder", String::as_str);
+            let name = names.get(number).map_or("directory", String::as_str);
             let is_only = names.iter().filter(|other| *other == name).count() == 1;
             let name = if is_only || folder.name.is_some() {
                 name.to_owned()
@@ -141,9 +147,8 @@ impl Experiment for Filesystem {
     }
 
     fn cost(&self, _cell: &Cell, scale: Scale) -> Cost {
-        let rows = u64::from(branches(scale)) * u64::from(accounts(scale));
         Cost::seconds(scale.pick(6.0, 18.0, 400.0))
-            .with_data(rows * 160)
+            .with_data(table_bytes(scale) + wal_bytes(scale))
             .with_connections(clients(scale))
     }
 
@@ -153,7 +158,7 @@ impl Experiment for Filesystem {
 
     fn run(&self, bench: &mut Bench<'_>) -> Result<Measured> {
         let scale = bench.scale();
-        bench.set("max_wal_size", "8GB");
+        bench.set("max_wal_size", &format!("{}GB", MAX_WAL_BYTES >> 30));
         let facts = environment::machine(bench.pgdata());
         for (name, value) in facts {
             bench.fact(&name, value);
@@ -192,6 +197,26 @@ impl Experiment for Filesystem {
         Ok(Box::new(Self { kept }))
     }
 
+    fn remarks(&self, results: &[RunResult]) -> Vec<String> {
+        let mut words: Vec<String> = Vec::new();
+        for result in results.iter().filter(|result| result.is_done()) {
+            for advised in environment::advice(&result.environment) {
+                // What is below one arm only is said of it.
+                let of_its_folder = ["barriers", "a block"];
+                let is_own = of_its_folder.iter().any(|begin| advised.starts_with(begin));
+                let sentence = if is_own {
+                    format!("{}: {advised}", result.cell.arm)
+                } else {
+                    advised
+                };
+                if !words.contains(&sentence) {
+                    words.push(sentence);
+                }
+            }
+        }
+        words
+    }
+
     fn advice(&self, arm: &Arm) -> String {
         format!("put the data directory on {}", arm.words)
     }
@@ -205,6 +230,18 @@ fn branches(scale: Scale) -> u32 {
 /// accounts, so that clients do not queue up for one.
 fn accounts(scale: Scale) -> u32 {
     scale.pick(2_000, 25_000, 100_000)
+}
+
+/// The tables of pgbench with their keys.
+fn table_bytes(scale: Scale) -> u64 {
+    u64::from(branches(scale)) * u64::from(accounts(scale)) * 160
+}
+
+/// WAL that lies on disk at the end: rows and keys once as they are loaded, and the load's own
+/// records with the pages that it first changes.
+fn wal_bytes(scale: Scale) -> u64 {
+    let of_the_load = scale.pick(16, 64, 4_096) << 20;
+    MAX_WAL_BYTES.min(table_bytes(scale) + of_the_load)
 }
 
 fn clients(scale: Scale) -> u32 {
@@ -229,31 +266,6 @@ fn disk_of(folder: &Path) -> Option<String> {
     }
     let found = std::fs::metadata(folder).ok()?;
     Some(found.dev().to_string())
-}
-
-/// The file system with the options that were compared in public: `ext4-noatime-writeback`,
-/// `zfs-noatime-lz4-16k`.
-fn named(facts: &Facts) -> String {
-    let fact = |name: &str| facts.get(name).map_or("", String::as_str);
-    let plain = |c: &char| c.is_ascii_alphanumeric();
-    let mut name: String = fact("file_system.type").chars().filter(plain).collect();
-    if name.is_empty() {
-        name.push_str("folder");
-    }
-    let has = |option: &str| {
-        fact("file_system.options")
-            .split(',')
-            .any(|other| other == option)
-    };
-    let words = [
-        ("-noatime", has("noatime") || fact("zfs.atime") == "off"),
-        ("-writeback", has("data=writeback")),
-        ("-lz4", fact("zfs.compression") == "lz4"),
-        // As shipped it is 128 kB.
-        ("-16k", fact("zfs.recordsize") == "16384"),
-    ];
-    let chosen = words.into_iter().filter(|(_, is_so)| *is_so);
-    chosen.fold(name, |name, (word, _)| name + word)
 }
 
 /// The type of a file system and its options, in brackets behind a folder.
@@ -347,29 +359,6 @@ mod tests {
         let seconds = [second(1), second(1), second(50), second(70), second(900)];
         assert_eq!(steady(&seconds, 4), 60.0);
         assert_eq!(steady(&[], 4), 0.0);
-    }
-
-    #[test]
-    fn a_folder_is_called_by_its_file_system() {
-        let named_by = |facts: &[(&str, &str)]| {
-            let own = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
-            named(&facts.iter().map(own).collect())
-        };
-        let ext4 = [
-            ("file_system.type", "ext4"),
-            ("file_system.options", "rw,noatime,data=writeback"),
-        ];
-        assert_eq!(named_by(&ext4), "ext4-noatime-writeback");
-        let zfs = [
-            ("file_system.type", "zfs"),
-            ("file_system.options", "rw,noatime,xattr,noacl"),
-            ("zfs.compression", "lz4"),
-            ("zfs.recordsize", "16384"),
-        ];
-        assert_eq!(named_by(&zfs[..2]), "zfs-noatime");
-        assert_eq!(named_by(&zfs[..3]), "zfs-noatime-lz4");
-        assert_eq!(named_by(&zfs), "zfs-noatime-lz4-16k");
-        assert_eq!(named_by(&[]), "folder");
     }
 
     #[test]

@@ -20,7 +20,7 @@ registry! {
         filesystem::FILESYSTEM,
         large_object_dump::LARGE_OBJECT_DUMP,
         analyze_prefetch::ANALYZE_PREFETCH,
-        oauth_login::OauthLogin,
+        oauth_login::OAUTH_LOGIN,
     ];
 }
 
@@ -63,7 +63,7 @@ mod tests {
             .iter()
             .map(|left| left.what.as_str())
             .collect();
-        assert_eq!(told, ["15 of 36 combinations"]);
+        assert_eq!(told, ["35 of 60 combinations"]);
         options.arms = vec!["idle".to_owned()];
         options.only = vec![("huge-pages".to_owned(), vec!["on".to_owned()])];
         let refused = Plan::make(experiment, None, &options).expect_err("nothing to run");

@@ -20,6 +20,7 @@ mod certificates;
 mod checker;
 mod https;
 mod keycloak;
+mod own_set_up;
 mod provider;
 mod psql;
 mod rules;
@@ -29,12 +30,19 @@ mod tokens;
 mod validator;
 mod verdict;
 
+pub use own_set_up::OauthSetUp;
 use situations::{SITUATIONS, Situation, situation};
 use stage::{Answer, Stage};
 
 /// The experiment that tries logins against an OAuth provider of its own.
 #[derive(Debug)]
-pub struct OauthLogin;
+pub struct OauthLogin {
+    /// A user's own issuer and rules, which are then tried instead.
+    own: Option<OauthSetUp>,
+}
+
+/// With providers of the laboratory's own.
+pub static OAUTH_LOGIN: OauthLogin = OauthLogin { own: None };
 
 const EXPLAIN: &str = "\
 Starts a small OpenID provider with certificates of its own (discovery, keys, device flow, tokens signed with ES256), \
@@ -54,11 +62,17 @@ The arm psql logs in with psql's own device flow where a psql 18 with libpq-oaut
 pg_hba_file_rules and pg_ident_file_mappings, and explains each line; it also shows that a reload keeps the old rules, \
 without a word to whoever asked for it.
 
+With --issuer URL and --pgdata DIR your own issuer is asked for its discovery document, by curl, whose library psql uses \
+too, and your lines of pg_hba.conf and pg_ident.conf are read by a real server and compared with it and with each other. \
+Nobody logs in there: that takes a user with a browser.
+
 The issuer's keys are fetched with the first token and kept: when the issuer goes down later, tokens that are still good \
 let their owners in until they expire.";
 
 /// The arm of psql, and the one of wrong lines.
 const PSQL: &str = "psql";
+/// The arm of a user's own issuer and rules.
+const OWN_SET_UP: &str = "own-set-up";
 const BROKEN_RULES: &str = "broken-rules";
 
 impl Experiment for OauthLogin {
@@ -75,6 +89,14 @@ impl Experiment for OauthLogin {
     }
 
     fn matrix(&self, scale: Scale) -> Matrix {
+        if self.own.is_some() {
+            let words = "your issuer and your rules, without a login";
+            return Matrix {
+                arms: vec![Arm::new(OWN_SET_UP, words).on_version("18")],
+                axes: Vec::new(),
+                blocks: 1,
+            };
+        }
         let providers: &[&str] = scale.pick(&["own"], &["own", "keycloak"], &["own", "keycloak"]);
         let of = |situation: &Situation| Arm::new(situation.name, situation.words);
         let mut arms: Vec<Arm> = SITUATIONS.iter().map(of).collect();
@@ -134,6 +156,10 @@ impl Experiment for OauthLogin {
     }
 
     fn base(&self, _cell: &Cell, _arm: &Arm, _scale: Scale) -> Base {
+        // A server does not start with rules that it cannot read, as a user's own may be.
+        if self.own.is_some() {
+            return Base::copied("people");
+        }
         // Every run writes both files anew and nothing else.
         Base::shared("people")
     }
@@ -145,6 +171,9 @@ impl Experiment for OauthLogin {
     }
 
     fn run(&self, bench: &mut Bench<'_>) -> Result<Measured> {
+        if let Some(own) = &self.own {
+            return own.try_it(bench);
+        }
         let mut stage = Stage::set_up(bench)?;
         let name = bench.arm().name.clone();
         match (situation(&name), name.as_str()) {
@@ -162,6 +191,11 @@ impl Experiment for OauthLogin {
             _ => "this is no way to log in; what matters is that there is no wrong answer",
         }
         .to_owned()
+    }
+
+    fn with_oauth(&self, own: &OauthSetUp) -> Result<Box<dyn Experiment>> {
+        let own = Some(own.clone());
+        Ok(Box::new(Self { own }))
     }
 
     fn comparisons(&self, _matrix: &Matrix) -> Vec<Comparison> {

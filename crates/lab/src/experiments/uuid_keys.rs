@@ -5,9 +5,11 @@
 //! leaf, which is split so that the left one stays full (`_bt_findsplitloc` in
 //! `src/backend/access/nbtree/nbtsplitloc.c`).
 
+mod leaves;
+
 use pgclinic_servers::Session;
 
-use crate::asking::{number, timed, wal_bytes};
+use crate::asking::{buffers, number, timed, wal_bytes};
 use crate::bench::Bench;
 use crate::cell::{Arm, Axis, Better, Cell, Metric, RunResult};
 use crate::cost::Cost;
@@ -41,7 +43,8 @@ impl Experiment for UuidKeys {
          with the primary key in place. The keys are made before the clock starts, in the order in which an application \
          would make them, so that the price of the generator is not in the answer: v4 from a hash of a counter, v7 from a \
          clock that goes forward by 10 microseconds a row and the same hash, bigint from the counter.\n\n\
-         Counted are the index's bytes a row, its leaf density and fragmentation (pgstatindex), the WAL a row and the \
+         Counted are the index's bytes a row, its leaf density and fragmentation (pgstatindex), how its leaves lie in the file \
+         (pageinspect, where the session may use it), the buffers of a read in key order, the WAL a row and the \
          correlation between key order and row order (with --learn-from, rows carry columns of your table's shape beside the key); timed are the insert and a read of all rows in key order. WAL a row \
          grows with the number of checkpoints in the run, as a page is written whole after each.\n\n\
          Published, 50 million rows on PostgreSQL 18: 20:39 and 1:46 minutes for v4 and v7, indexes of 1981 and 1504 MB; the \
@@ -88,6 +91,30 @@ impl Experiment for UuidKeys {
                 Better::Higher,
             ),
             exact("leaf_pages", "leaf pages", "", Better::Lower),
+            exact(
+                "leaf_span_density",
+                "leaf pages, of the blocks from the first to the last",
+                "",
+                Better::Higher,
+            ),
+            exact(
+                "contiguous_percent",
+                "leaves whose next one is the next block",
+                "%",
+                Better::Higher,
+            ),
+            exact(
+                "time_delta_us",
+                "time between two rows, as their keys give it away",
+                "µs",
+                Better::Higher,
+            ),
+            exact(
+                "ordered_buffers_row",
+                "buffers that a read in key order takes a row",
+                "",
+                Better::Lower,
+            ),
             Metric::timing("insert_s", "time of the insert", "s", Better::Lower),
             Metric::timing(
                 "ordered_read_s",
@@ -164,10 +191,16 @@ impl Experiment for UuidKeys {
         let insert = "INSERT INTO demo SELECT * FROM key_new ORDER BY ord";
         let insert_s = timed(&mut session, "inserting", insert)?;
         let wal = wal_bytes(&mut session)? - before;
-        let read = "SET enable_sort = off; SET enable_seqscan = off; SET enable_bitmapscan = off; \
-                    SET max_parallel_workers_per_gather = 0; \
-                    SELECT count(ord) FROM (SELECT ord FROM demo ORDER BY id OFFSET 0) AS ordered";
+        session
+            .execute(
+                "SET enable_sort = off; SET enable_seqscan = off; SET enable_bitmapscan = off; \
+                 SET max_parallel_workers_per_gather = 0",
+            )
+            .map_err(Error::sql("asking for the index"))?;
+        let read = "SELECT count(ord) FROM (SELECT ord FROM demo ORDER BY id OFFSET 0) AS ordered";
         let ordered_read_s = timed(&mut session, "reading in key order", read)?;
+        let ordered_buffers = buffers(&mut session, read)?;
+        let leaves = leaves::of(&mut session, "demo_pkey").unwrap_or_default();
         session
             .execute("ANALYZE demo")
             .map_err(Error::sql("analyzing"))?;
@@ -188,13 +221,17 @@ impl Experiment for UuidKeys {
             )
             .with("leaf_pages", number(&mut session, &index("leaf_pages"))?)
             .with("correlation", number(&mut session, correlation)?)
+            .with("leaf_span_density", leaves.span_density())
+            .with("contiguous_percent", leaves.contiguous_percent())
+            .with("time_delta_us", time_delta_us(&mut session, &bench.arm().name)?)
+            .with("ordered_buffers_row", ordered_buffers / total.max(1.0))
             .with("insert_s", insert_s)
             .with("ordered_read_s", ordered_read_s))
     }
 
     fn comparisons(&self, matrix: &Matrix) -> Vec<Comparison> {
         let size = ["index_bytes_row", "wal_bytes_row"];
-        let shape = ["leaf_density", "fragmentation"];
+        let shape = ["leaf_density", "fragmentation", "ordered_buffers_row"];
         on_metrics(matrix, self, &[&size[..], &shape, &["insert_s"]].concat())
     }
 
@@ -218,7 +255,8 @@ impl Experiment for UuidKeys {
 
     fn remarks(&self, _results: &[RunResult]) -> Vec<String> {
         vec![
-            "a UUIDv7 tells when its row was made to everybody who sees it; where that must stay private, v4 is the price"
+            "a UUIDv7 tells when its row was made to everybody who sees it, and the differences between rows how fast they were made \
+             (`pgclinic measure` gives the first and last time and values a day); where that must stay private, v4 is the price"
                 .to_owned(),
         ]
     }
@@ -248,6 +286,26 @@ impl UuidKeys {
     fn payload_bytes(&self) -> u64 {
         self.shape.as_ref().map_or(0, TableShape::row_bytes)
     }
+}
+
+/// The median time between a key and the next of the first rows; no number of keys that hold no
+/// time.
+fn time_delta_us(session: &mut Session, arm: &str) -> Result<f64> {
+    if arm != "v7" {
+        return Ok(f64::NAN);
+    }
+    // 48 bits of milliseconds, then 12 bits of their fraction, as this experiment fills them.
+    let bits = |from: u32, digits: u32| {
+        format!("('x' || lpad(substr(replace(id::text, '-', ''), {from}, {digits}), 16, '0'))::bit(64)::bigint")
+    };
+    let time = format!("{} * 1000 + {} * 1000 / 4096.0", bits(1, 12), bits(14, 3));
+    number(
+        session,
+        &format!(
+            "SELECT percentile_disc(0.5) WITHIN GROUP (ORDER BY delta) FROM (SELECT time - lag(time) OVER (ORDER BY time) AS delta \
+             FROM (SELECT {time} AS time FROM demo ORDER BY id LIMIT 10000) AS times) AS deltas WHERE delta IS NOT NULL"
+        ),
+    )
 }
 
 /// Kind of key, `empty` or `full`, rows.

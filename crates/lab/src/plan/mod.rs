@@ -41,6 +41,8 @@ pub struct PlanOptions {
     pub blocks: Option<u32>,
     /// Only these arms; all when empty.
     pub arms: Vec<String>,
+    /// The version of all arms, instead of what the experiment says.
+    pub version: Option<String>,
     /// Folders to compare, for an experiment whose arms are folders.
     pub folders: Vec<PreparedFolder>,
     /// Only these values of an axis, as (axis, values).
@@ -60,6 +62,7 @@ impl Default for PlanOptions {
             seed: 1,
             blocks: None,
             arms: Vec::new(),
+            version: None,
             folders: Vec::new(),
             only: Vec::new(),
             yours: UserInput::default(),
@@ -275,6 +278,11 @@ fn matrix(experiment: &dyn Experiment, options: &PlanOptions) -> Result<Matrix> 
                 "the arms of {name} are no directories; `lab list {name}` says what they are"
             ))
         })?;
+    }
+    if options.version.is_some() {
+        for arm in &mut matrix.arms {
+            arm.version.clone_from(&options.version);
+        }
     }
     Ok(matrix)
 }

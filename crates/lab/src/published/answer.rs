@@ -2,7 +2,7 @@
 
 use pgclinic_model::document::{DecisionCard, DecisionWord, MetricSummary, PublishedAnswer, Side};
 
-use super::{Series, of};
+use super::{Series, bound, of};
 use crate::decision::{times_better, words};
 
 /// Effects this close are called the same, whatever the interval: machines differ.
@@ -14,12 +14,16 @@ pub fn answer(
     metric: &MetricSummary,
     card: &DecisionCard,
 ) -> Option<PublishedAnswer> {
-    let (baseline, source) = value(experiment, metric, &card.baseline)?;
-    let (candidate, _) = value(experiment, metric, &card.candidate)?;
+    if let Some(bound) = bound::of(experiment, &metric.name) {
+        return bound::answer(bound, metric, card);
+    }
+    let (place, baseline, source) = value(experiment, metric, &card.baseline)?;
+    let (_, candidate, _) = value(experiment, metric, &card.candidate)?;
     let published = Published {
         baseline,
         candidate,
         times: times_better(metric.better, baseline, candidate),
+        elsewhere: elsewhere(source, place, &card.baseline),
     };
     let word = word(&published, metric, card);
     Some(PublishedAnswer {
@@ -33,10 +37,25 @@ struct Published {
     baseline: f64,
     candidate: f64,
     times: Option<f64>,
+    /// The place that it was published of, where that is another one.
+    elsewhere: Option<String>,
 }
 
-/// The value of a side: along an axis of the side, or without one.
-fn value(experiment: &str, metric: &MetricSummary, side: &Side) -> Option<(f64, &'static Series)> {
+/// `rows 1,000,000`, where the side is at other rows.
+fn elsewhere(series: &Series, place: &str, side: &Side) -> Option<String> {
+    let own = side.point.get(series.axis)?;
+    let differs = !super::is_same(own, place);
+    let number = place.parse().map_or(place.to_owned(), words::figure);
+    differs.then(|| format!("{} {number}", series.axis))
+}
+
+/// The value of a side with the place it was published of: along an axis of the side, or without
+/// one.
+fn value(
+    experiment: &str,
+    metric: &MetricSummary,
+    side: &Side,
+) -> Option<(&'static str, f64, &'static Series)> {
     let along = side
         .point
         .iter()
@@ -44,7 +63,10 @@ fn value(experiment: &str, metric: &MetricSummary, side: &Side) -> Option<(f64, 
     along.chain([("", "")]).find_map(|(axis, at)| {
         let mut series = of(experiment, &metric.name, axis)
             .filter(|series| series.arm == side.arm && series.fits(&side.point));
-        series.find_map(|series| Some((series.at(at)?, series)))
+        series.find_map(|series| {
+            let (place, value) = series.near(at)?;
+            Some((place, value, series))
+        })
     })
 }
 
@@ -93,13 +115,15 @@ fn sentence(
     metric: &MetricSummary,
     card: &DecisionCard,
 ) -> String {
+    let (who, shows) = witness(metric);
     let begin = match word {
-        "same" => "this machine shows the same effect",
-        "weaker" => "this machine shows the effect, weaker",
-        "stronger" => "this machine shows the effect, stronger",
-        "opposite" => "this machine shows the opposite",
-        "absent" => "this machine does not show the effect",
-        _ => "whether this machine shows the effect is open",
+        "same" => format!("{who} {shows} the same effect"),
+        "weaker" => format!("{who} {shows} the effect, weaker"),
+        "stronger" => format!("{who} {shows} the effect, stronger"),
+        "opposite" => format!("{who} {shows} the opposite"),
+        "absent" if metric.timing => format!("{who} does not show the effect"),
+        "absent" => format!("{who} do not show the effect"),
+        _ => format!("whether {who} {shows} the effect is open"),
     };
     let comparatives = words::comparatives(metric);
     let there = match published.times {
@@ -112,9 +136,20 @@ fn sentence(
         Some(times) => words::difference(times, None, comparatives),
         None => both(effect.baseline, effect.candidate, &metric.unit),
     });
+    let of = published.elsewhere.as_ref();
+    let of = of.map_or(String::new(), |place| format!(" (of {place})"));
     match here {
-        Some(here) => format!("{begin}: published {there}, here {here}"),
-        None => format!("{begin}: published {there}"),
+        Some(here) => format!("{begin}: published {there}{of}, here {here}"),
+        None => format!("{begin}: published {there}{of}"),
+    }
+}
+
+/// A rate is the machine's; what is counted is that of the data and the program.
+fn witness(metric: &MetricSummary) -> (&'static str, &'static str) {
+    if metric.timing {
+        ("this machine", "shows")
+    } else {
+        ("these data", "show")
     }
 }
 
@@ -184,6 +219,49 @@ mod tests {
         assert_eq!(said(DecisionWord::Worse, 0.5).0, "opposite");
         assert_eq!(said(DecisionWord::Equivalent, 1.0).0, "absent");
         assert_eq!(said(DecisionWord::Undecided, 1.1).0, "unknown");
+    }
+
+    fn uuid_card(rows: &str, times: f64) -> DecisionCard {
+        let side = |arm: &str| Side {
+            arm: arm.into(),
+            point: [("rows", rows), ("table", "empty")]
+                .map(|(axis, value)| (axis.to_owned(), value.to_owned()))
+                .into(),
+        };
+        DecisionCard {
+            metric: "index_bytes_row".into(),
+            baseline: side("v4"),
+            candidate: side("v7"),
+            ..card(DecisionWord::Better, times)
+        }
+    }
+
+    /// Bytes a row do not depend on the rows, so that the published ones stand beside any number of
+    /// them; and of a size the data speak, not the machine.
+    #[test]
+    fn what_is_free_of_scale_is_held_against_the_article_at_any_scale() {
+        let metric = MetricSummary {
+            name: "index_bytes_row".into(),
+            words: String::new(),
+            unit: "bytes".into(),
+            better: Better::Lower,
+            timing: false,
+        };
+        let said = |rows: &str| {
+            let answer = answer("uuid-keys", &metric, &uuid_card(rows, 1.27));
+            answer.expect("it is published").sentence
+        };
+        assert_eq!(
+            said("40000"),
+            "these data show the same effect: published 1.3 times smaller (of rows 1,000,000), here 1.3 times smaller"
+        );
+        assert!(!said("1000000").contains("(of"));
+        let timed = MetricSummary {
+            name: "insert_s".into(),
+            timing: true,
+            ..metric
+        };
+        assert_eq!(answer("uuid-keys", &timed, &uuid_card("40000", 2.0)), None);
     }
 
     #[test]

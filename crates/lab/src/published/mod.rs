@@ -5,6 +5,7 @@
 //! compared is how many times one side is better than the other.
 
 mod answer;
+mod bound;
 mod series;
 
 use pgclinic_model::document::{MetricFigure, PublishedLine};
@@ -45,6 +46,9 @@ pub struct Series {
     pub axis: &'static str,
     /// Values of other axes that it holds for; axes that are not named do not matter.
     pub held: &'static [(&'static str, &'static str)],
+    /// The same at any place of the axis, such as bytes a row: where a place has no value, the
+    /// nearest one serves.
+    pub is_scale_free: bool,
     /// (place on the axis, value).
     pub values: &'static [(&'static str, f64)],
     /// Where it stands.
@@ -56,6 +60,22 @@ impl Series {
     pub fn at(&self, place: &str) -> Option<f64> {
         let found = self.values.iter().find(|(at, _)| is_same(at, place));
         found.map(|(_, value)| *value)
+    }
+
+    /// The value at a place, or where it does not depend on the place, that of the nearest one,
+    /// with the place it was published of.
+    pub fn near(&self, place: &str) -> Option<(&'static str, f64)> {
+        if let Some(found) = self.values.iter().find(|(at, _)| is_same(at, place)) {
+            return Some(*found);
+        }
+        let place: f64 = place.parse().ok().filter(|_| self.is_scale_free)?;
+        let distance = |at: &str| {
+            let at: f64 = at.parse().unwrap_or(f64::INFINITY);
+            (at / place).ln().abs()
+        };
+        let mut values = self.values.to_vec();
+        values.sort_by(|(one, _), (other, _)| distance(one).total_cmp(&distance(other)));
+        values.first().copied()
     }
 
     /// It was measured under these values of other axes.

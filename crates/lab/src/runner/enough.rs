@@ -95,8 +95,9 @@ fn enough_disk(bytes: u64, folder: &Path, free: u64) -> Result<()> {
     let needs = bytes.saturating_add(SPARE_BYTES);
     refuse(needs, free, |needs, has| {
         format!(
-            "the plan needs {} MB of disk and {} has {} MB free: plan with --disk, a smaller --scale, or another --data-folder",
-            needs >> 20,
+            "the plan needs {} MB of disk, {} MB stay free, and {} has {} MB free: plan with --disk, a smaller --scale, or another --data-folder",
+            bytes >> 20,
+            (needs - bytes) >> 20,
             folder.display(),
             has >> 20
         )

@@ -36,7 +36,7 @@ pub use folder::{RunFolder, Unreadable};
 pub use journal::{Entry, Event};
 pub use site::KeptSite;
 pub(crate) use site::quoted;
-pub use skips::skipped_here;
+pub use skips::{SkippedHere, skipped_here};
 
 /// Who hears how it goes.
 pub trait Audience {

@@ -14,14 +14,26 @@ use crate::external_server;
 use crate::plan::Plan;
 use crate::servers_of_arms::{Site, SiteOptions};
 
-/// Arms and points that would be skipped, as (what, why). Servers that are here are started once
-/// and asked; nothing is fetched.
+/// What of a plan this machine cannot run.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SkippedHere {
+    /// Arms and points, as (what, why), those too that are skipped only if a server cannot be
+    /// fetched.
+    pub lines: Vec<(String, String)>,
+    /// Arms without a run that could be made.
+    pub arms: Vec<String>,
+    /// Runs of the plan, controls included, that are known to be skipped.
+    pub runs: usize,
+}
+
+/// Arms and points that would be skipped. Servers that are here are started once and asked; nothing
+/// is fetched.
 pub fn skipped_here(
     experiment: &dyn Experiment,
     plan: &Plan,
     options: &SiteOptions,
     interrupted: Arc<AtomicBool>,
-) -> Result<Vec<(String, String)>> {
+) -> Result<SkippedHere> {
     if let Some(given) = &options.url {
         external_server::check(experiment, given)?;
     }
@@ -37,6 +49,20 @@ pub fn skipped_here(
             Hindrance::Always(why) => skips.extend(own.map(|cell| Skip {
                 cell,
                 why: why.clone(),
+                is_certain: true,
+            })),
+            Hindrance::ToBeFetched(version) => skips.extend(own.map(|cell| {
+                let needs = experiment.needs(cell, arm);
+                let mut missing = needs.iter();
+                let missing = missing.find_map(|need| need.missing_if_fetched(&version, arm));
+                let not_yet = || {
+                    format!("only if it cannot be fetched: PostgreSQL {version} is not here yet")
+                };
+                Skip {
+                    cell,
+                    is_certain: missing.is_some(),
+                    why: missing.unwrap_or_else(not_yet),
+                }
             })),
             Hindrance::AsItsCells(installation) => {
                 let Some(features) = site.known_features(&installation) else {
@@ -52,24 +78,62 @@ pub fn skipped_here(
                             .or_insert_with(|| need.missing_here(features, &installation, arm));
                         answer.clone()
                     })?;
-                    Some(Skip { cell, why })
+                    Some(Skip {
+                        cell,
+                        why,
+                        is_certain: true,
+                    })
                 }));
             }
         }
     }
-    Ok(worded(&skips, &cells, plan))
+    Ok(SkippedHere {
+        lines: worded(&skips, &cells, plan),
+        arms: impossible_arms(&skips, &cells, plan),
+        runs: certain_runs(&skips, plan),
+    })
+}
+
+/// Arms all of whose cells are known to be skipped.
+fn impossible_arms(skips: &[Skip<'_>], cells: &[&Cell], plan: &Plan) -> Vec<String> {
+    let is_skipped = |cell: &&&Cell| {
+        skips
+            .iter()
+            .any(|skip| skip.is_certain && skip.cell.id == cell.id)
+    };
+    let names = plan.matrix.arms.iter().map(|arm| &arm.name);
+    let without_runs = names.filter(|name| {
+        let mut own = cells.iter().filter(|cell| cell.arm == **name).peekable();
+        own.peek().is_some() && own.all(|cell| is_skipped(&cell))
+    });
+    without_runs.cloned().collect()
+}
+
+/// Runs at the places that are known to be skipped.
+fn certain_runs(skips: &[Skip<'_>], plan: &Plan) -> usize {
+    let is_skipped = |cell: &&Cell| {
+        let same = |skip: &Skip<'_>| {
+            skip.is_certain && skip.cell.arm == cell.arm && skip.cell.point == cell.point
+        };
+        !plan.is_spare(cell) && skips.iter().any(same)
+    };
+    plan.cells.iter().filter(is_skipped).count()
 }
 
 /// A cell that would be skipped.
 struct Skip<'a> {
     cell: &'a Cell,
     why: String,
+    /// Not only if a server cannot be fetched.
+    is_certain: bool,
 }
 
 /// What stands in the way of an arm.
 enum Hindrance {
     /// All its cells would be skipped.
     Always(String),
+    /// This version of its server is not here yet.
+    ToBeFetched(String),
     /// Its server answers; each cell has its own needs.
     AsItsCells(Installation),
 }
@@ -81,8 +145,7 @@ fn whole_arm(site: &mut Site, arm: &Arm) -> Result<Hindrance> {
     };
     let Some(installation) = found else {
         let version = arm.version.as_deref().unwrap_or("18");
-        let why = format!("only if it cannot be fetched: PostgreSQL {version} is not here yet");
-        return Ok(Hindrance::Always(why));
+        return Ok(Hindrance::ToBeFetched(version.to_owned()));
     };
     match site.learn(&installation) {
         Ok(()) => Ok(Hindrance::AsItsCells(installation)),
@@ -194,6 +257,7 @@ mod tests {
             .map(|cell| Skip {
                 cell,
                 why: "because".into(),
+                is_certain: true,
             })
             .collect();
         let lines = worded(&skips, &cells, &plan);
@@ -216,6 +280,25 @@ mod tests {
             ["idle", "connections 50"]
         );
         assert_eq!(told(|_| false), [""; 0]);
+    }
+
+    #[test]
+    fn an_arm_is_impossible_when_all_its_runs_are_known_to_be_skipped() {
+        let experiment = experiment_named("jit-memory").expect("it is registered");
+        let plan = Plan::make(experiment, None, &PlanOptions::default()).expect("a plan");
+        let cells: Vec<&Cell> = plan
+            .cells
+            .iter()
+            .filter(|cell| cell.block == 1 && !cell.is_control)
+            .collect();
+        let of = |arm: &str, is_certain: bool| Skip {
+            cell: cells.iter().find(|cell| cell.arm == arm).expect("a cell"),
+            why: String::new(),
+            is_certain,
+        };
+        let skips = [of("15.5", true), of("15.6", false)];
+        assert_eq!(impossible_arms(&skips, &cells, &plan), ["15.5"]);
+        assert_eq!(certain_runs(&skips, &plan), 4);
     }
 
     #[test]

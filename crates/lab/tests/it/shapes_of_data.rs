@@ -18,6 +18,20 @@ fn random_keys_leave_the_index_emptier_and_out_of_order() {
         );
         assert!(of("v4", table, "index_bytes_row") > 1.2 * of("v7", table, "index_bytes_row"));
         assert!(of("bigint", table, "index_bytes_row") < of("v7", table, "index_bytes_row"));
+        // As published: no leaf of v4 is followed by the next block, nearly all of v7 are, and a
+        // read in the order of random keys takes a buffer a row.
+        let links = |arm: &str| of(arm, table, "contiguous_percent");
+        assert!(links("v4") < 10.0 && links("v7") > 95.0);
+        let buffers = |arm: &str| of(arm, table, "ordered_buffers_row");
+        assert!(
+            buffers("v4") > 0.9 && buffers("v7") < 0.05,
+            "{}",
+            buffers("v4")
+        );
+        assert!(of("v7", table, "leaf_span_density") > 0.95);
+        // Rows are made every ten microseconds, and their keys say so.
+        let delta = of("v7", table, "time_delta_us");
+        assert!((9.0..11.0).contains(&delta), "{delta}");
     }
 }
 
@@ -26,7 +40,10 @@ fn packed_documents_are_smaller_and_each_table_packs_its_own_way() {
     let results = results(smallest("toast-compression", &[]), None);
     let bytes = |arm: &str| metric(&results, arm, &[], "bytes_row");
     let packed = |arm: &str| metric(&results, arm, &[], "packed_percent");
-    assert_eq!((packed("pglz"), packed("external")), (100.0, 0.0));
+    // A third is long enough, as in the article.
+    let third = |percent: f64| (30.0..37.0).contains(&percent);
+    assert!(third(packed("pglz")), "{}", packed("pglz"));
+    assert_eq!(packed("external"), 0.0);
     let run = results.iter().find(|result| result.is_done());
     let run = run.expect("a run");
     assert_eq!(run.environment["server_processors"], "1");

@@ -9,7 +9,7 @@ use pgclinic_lab::analysis::{About, Judge};
 use pgclinic_lab::load::{ConnectionTarget, Driver};
 use pgclinic_lab::table_profile::look;
 use pgclinic_lab::{
-    GivenServer, Plan, PlanOptions, PreparedFolder, RunFolder, Scale, SiteOptions, UserInput,
+    GivenServer, OauthSetUp, Plan, PlanOptions, PreparedFolder, RunFolder, Scale, SiteOptions, UserInput,
 };
 
 use super::experiment::{FoundExperiment, find};
@@ -89,6 +89,16 @@ pub(super) struct PlanArgs {
     /// Each line holds a label, a comma and a number of cycles.
     #[arg(long, value_name = "FILE.csv")]
     traffic: Option<PathBuf>,
+    /// Try your own issuer in oauth-login
+    ///
+    /// It is asked for its discovery document, as psql asks it.
+    #[arg(long, value_name = "URL")]
+    issuer: Option<String>,
+    /// Try the rules of this data directory in oauth-login
+    ///
+    /// Its pg_hba.conf and pg_ident.conf: what has to do with OAuth is read by a server.
+    #[arg(long, value_name = "DIR")]
+    pgdata: Option<PathBuf>,
     /// Take what fits in this time
     ///
     /// Time that is left is spent where the decision is uncertain.
@@ -106,10 +116,19 @@ impl PlanArgs {
         name: &str,
         world: &Env<'_>,
     ) -> Result<(FoundExperiment, Plan), Failure> {
-        let yours = self.yours(world)?;
-        let known = find(name)?.with(&yours)?;
-        let plan = Plan::make(known.experiment(), known.text(), &self.options(yours))?;
+        let (known, options) = self.of(name, world)?;
+        let plan = Plan::make(known.experiment(), known.text(), &options)?;
         Ok((known, plan))
+    }
+
+    /// What is planned of the experiment, without a plan yet.
+    pub(super) fn of(
+        &self,
+        name: &str,
+        world: &Env<'_>,
+    ) -> Result<(FoundExperiment, PlanOptions), Failure> {
+        let yours = self.yours(world)?;
+        Ok((find(name)?.with(&yours)?, self.options(yours)))
     }
 
     /// Examines the table and reads the file, where they are named.
@@ -123,6 +142,10 @@ impl PlanArgs {
             let text = std::fs::read_to_string(file);
             let failed = |error| Failure::new(format!("cannot read {}: {error}", file.display()));
             yours.ddl = Some(text.map_err(failed)?);
+        }
+        if self.issuer.is_some() || self.pgdata.is_some() {
+            let own = OauthSetUp::read(self.issuer.clone(), self.pgdata.as_deref())?;
+            yours.oauth = Some(own);
         }
         if let Some(file) = &self.traffic {
             yours.traffic = traffic::read(file)?;
@@ -138,6 +161,7 @@ impl PlanArgs {
             seed: self.seed,
             blocks: self.blocks,
             arms: self.arm.clone(),
+            version: None,
             folders: self.folder.clone(),
             only: self.only.clone(),
             minutes: self.minutes,

@@ -1,7 +1,7 @@
 //! `lab plan`: what would be run, and what it costs, before anything is started.
 
 use clap::Args;
-use pgclinic_lab::{Cost, Plan, skipped_here};
+use pgclinic_lab::{Arm, Cost, Plan, SkippedHere, skipped_here};
 use serde::Serialize;
 
 use super::arguments::{PlanArgs, SiteArgs};
@@ -29,6 +29,7 @@ struct Planned<'a> {
     #[serde(flatten)]
     plan: &'a Plan,
     skipped: Vec<Skip>,
+    skipped_runs: usize,
 }
 
 /// An arm, a value of an axis, or a run.
@@ -49,23 +50,26 @@ pub(super) fn run(arguments: &Arguments, world: &mut Env<'_>) -> Result<Exit, Fa
         interrupted,
     )?;
     let text = if arguments.json {
-        let skips = skipped.into_iter().map(|(what, why)| Skip { what, why });
+        let runs = skipped.runs;
+        let skips = skipped.lines.into_iter().map(|(what, why)| Skip { what, why });
         let planned = Planned {
             plan: &plan,
             skipped: skips.collect(),
+            skipped_runs: runs,
         };
         let mut text = serde_json::to_string_pretty(&planned)?;
         text.push('\n');
         text
     } else {
-        let skipped = skipped
+        let lines = skipped
+            .lines
             .iter()
             .map(|(what, why)| (what.as_str(), why.as_str()));
         format!(
             "{}{}{}",
-            words(experiment.question(), &plan),
+            words(experiment.question(), &plan, &skipped),
             learned(&plan),
-            table("Skipped on this machine", skipped)
+            table("Skipped on this machine", lines)
         )
     };
     world.stdout.write_all(text.as_bytes())?;
@@ -73,7 +77,7 @@ pub(super) fn run(arguments: &Arguments, world: &mut Env<'_>) -> Result<Exit, Fa
 }
 
 /// The plan in words.
-fn words(question: &str, plan: &Plan) -> String {
+fn words(question: &str, plan: &Plan, skipped: &SkippedHere) -> String {
     let controls = plan
         .cells
         .iter()
@@ -90,6 +94,10 @@ fn words(question: &str, plan: &Plan) -> String {
         blocks,
         price(&plan.cost)
     );
+    if skipped.runs > 0 {
+        let (runs, all) = (skipped.runs, plan.required_runs());
+        text.push_str(&format!("{runs} of the {all} runs are skipped on this machine\n"));
+    }
     if let (Some(_), Some(budget)) = (plan.spare_from, plan.budget_s) {
         text.push_str(&format!(
             "what is left of {:.0} minutes goes to the cells whose decision is still open, in at most {blocks} more blocks\n",
@@ -102,8 +110,16 @@ fn words(question: &str, plan: &Plan) -> String {
         );
     }
     let arms = plan.matrix.arms.iter();
+    let is_possible = |arm: &&Arm| !skipped.arms.contains(&arm.name);
+    let arms = arms.filter(is_possible);
+    let has_baseline = plan.matrix.arms.first().is_some_and(|arm| is_possible(&arm));
+    let title = if has_baseline {
+        "Arms; the first is the baseline"
+    } else {
+        "Arms; the baseline is impossible here"
+    };
     text.push_str(&table(
-        "Arms; the first is the baseline",
+        title,
         arms.map(|arm| (arm.name.as_str(), arm.words.as_str())),
     ));
     let axes: Vec<(&str, String)> = plan

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use pgclinic_model::document::{DecisionCard, DecisionWord, Side};
 
-use super::BROKEN_RULES;
+use super::{BROKEN_RULES, OWN_SET_UP, PSQL};
 use super::provider::SCOPE;
 use super::rules;
 use super::situations::SITUATIONS;
@@ -21,15 +21,34 @@ pub(super) const BESIDE_THE_SERVER: &str = "beside the server, which has no vali
 /// The card of the logins and the one of the wrong lines, as far as there are runs.
 pub(super) fn cards(results: &[RunResult]) -> Vec<DecisionCard> {
     let done = |result: &&RunResult| result.metrics.contains_key("wrong_answers");
+    let own = results.iter().filter(done);
+    let own: Vec<&RunResult> = own
+        .filter(|result| result.cell.arm == OWN_SET_UP)
+        .collect();
     let (rules, logins): (Vec<&RunResult>, Vec<&RunResult>) = results
         .iter()
         .filter(done)
+        .filter(|result| result.cell.arm != OWN_SET_UP)
         .partition(|result| result.cell.arm == BROKEN_RULES);
-    let both = [logins_card(&logins), rules_card(&rules)];
+    let both = [
+        logins_card(&logins, no_device_flow(results)),
+        rules_card(&rules),
+        own_card(&own),
+    ];
     both.into_iter().flatten().collect()
 }
 
-fn logins_card(runs: &[&RunResult]) -> Option<DecisionCard> {
+/// Why no run shows that psql gets in by its own device flow; `None` where one does.
+fn no_device_flow(results: &[RunResult]) -> Option<String> {
+    let mut of_psql = results.iter().filter(|result| result.cell.arm == PSQL);
+    if of_psql.clone().any(RunResult::is_done) {
+        return None;
+    }
+    let first = of_psql.next().map(|result| result.outcome.words());
+    Some(first.unwrap_or_else(|| "not tried".to_owned()))
+}
+
+fn logins_card(runs: &[&RunResult], no_device_flow: Option<String>) -> Option<DecisionCard> {
     runs.first()?;
     let wrong = wrong_arms(runs);
     let beside = runs
@@ -59,6 +78,12 @@ fn logins_card(runs: &[&RunResult]) -> Option<DecisionCard> {
         let headline = format!(
             "whether these rules hold is open: {kinds} kinds of login were answered rightly, and {} not tried",
             not_tried.join(", ")
+        );
+        (DecisionWord::Undecided, headline)
+    } else if let Some(why) = no_device_flow {
+        let headline = format!(
+            "whether people get in with these rules is open: {kinds} kinds of token were answered rightly, but psql's own device flow, \
+             by which they come to a token, was {why}"
         );
         (DecisionWord::Undecided, headline)
     } else {
@@ -112,6 +137,24 @@ fn rules_card(runs: &[&RunResult]) -> Option<DecisionCard> {
         _ => Vec::new(),
     };
     Some(card(word, headline, apply, runs))
+}
+
+/// Of a user's own set-up nothing is called good: nobody logged in.
+fn own_card(runs: &[&RunResult]) -> Option<DecisionCard> {
+    let answer = fact(runs.first()?, "answer");
+    let (word, headline) = if wrong_arms(runs).is_empty() {
+        let headline = format!(
+            "whether the right people get in is open: nothing speaks against this set-up ({answer}), and a login takes a user: \
+             psql \"oauth_issuer=… oauth_client_id=…\" and a browser"
+        );
+        (DecisionWord::Undecided, headline)
+    } else {
+        (
+            DecisionWord::Worse,
+            format!("do not use this set-up yet: {answer}"),
+        )
+    };
+    Some(card(word, headline, Vec::new(), runs))
 }
 
 /// Arms with a wrong answer, and the answer.
@@ -186,10 +229,8 @@ mod tests {
 
     fn all(wrong: &str) -> Vec<RunResult> {
         let of = |name: &str| run(name, f64::from(u8::from(name == wrong)));
-        SITUATIONS
-            .iter()
-            .map(|situation| of(situation.name))
-            .collect()
+        let tokens = SITUATIONS.iter().map(|situation| of(situation.name));
+        tokens.chain([run(PSQL, 0.0)]).collect()
     }
 
     #[test]
@@ -218,5 +259,26 @@ mod tests {
         }
         assert_eq!(cards(&beside)[0].word, DecisionWord::Undecided);
         assert!(cards(&[]).is_empty());
+    }
+
+    #[test]
+    fn better_is_not_said_where_the_device_flow_of_psql_was_skipped() {
+        let mut skipped = all("");
+        let psql = skipped.last_mut().expect("the run of psql");
+        psql.outcome = Outcome::Skipped {
+            why: "no psql 18 is here".to_owned(),
+        };
+        psql.metrics.clear();
+        let [card] = cards(&skipped).try_into().expect("one card");
+        assert_eq!(card.word, DecisionWord::Undecided);
+        assert!(card.apply.is_empty());
+        assert!(
+            card.headline
+                .ends_with("was skipped: no psql 18 is here"),
+            "{}",
+            card.headline
+        );
+        skipped.pop();
+        assert_eq!(cards(&skipped)[0].word, DecisionWord::Undecided);
     }
 }
