@@ -46,8 +46,8 @@ pub(crate) enum ProgressStyle {
 pub(crate) struct OutputArgs {
     /// Format: text, json, html, and some for other programs
     ///
-    /// text, json, html; prometheus for check and measure; jsonl, sarif and junit for check. JSON is
-    /// the master form: `pgclinic report` makes the others from it later.
+    /// text, json, html; prometheus for check and measure; jsonl, sarif and junit for check. JSON
+    /// is the master form: `pgclinic report` makes the others from it later.
     #[arg(long, value_name = "FORMAT", default_value = "text", hide_default_value = true, hide_possible_values = true, value_parser = ["text", "json", "html", "prometheus", "jsonl", "sarif", "junit"])]
     pub format: String,
     /// Write the document to this file, not to stdout
@@ -112,7 +112,7 @@ impl OutputArgs {
         )))
     }
 
-    /// What is well need not be said: nobody asked for a file, or for a form that programs read.
+    /// What is well need not be reported: nobody asked for a file, or for a form that programs read.
     pub(crate) fn is_silent(&self) -> bool {
         self.quiet && self.output.is_none() && self.format == "text"
     }

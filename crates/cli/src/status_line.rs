@@ -1,7 +1,7 @@
 //! `--status-line`: one line for a monitoring system, with the exit codes that its plugins have.
 //!
-//! Truth: the guidelines for plugins of Nagios, which Icinga, Centreon and others follow: the state,
-//! words, and behind a bar what can be drawn.
+//! Truth: the guidelines for plugins of Nagios, which Icinga, Centreon and others follow: the
+//! state, words, and behind a bar what can be drawn.
 
 use std::fmt;
 

@@ -218,7 +218,7 @@ fn run_as(
         })
 }
 
-/// Nothing is to be said of it: no finding, and nothing that was to be checked is missing.
+/// Nothing needs a report: no finding, and nothing that was to be checked is missing.
 fn is_all_well(document: &CheckDocument) -> bool {
     document.verdict == Verdict::Healthy && document.findings.is_empty()
 }

@@ -319,7 +319,8 @@ impl Replay {
     }
 
     /// The log ends where its last file does. A server that goes on makes the next one before it
-    /// writes there: only one that was idle behind `pg_switch_wal`, or the end of a backup, has none.
+    /// writes there: only one that was idle behind `pg_switch_wal`, or the end of a backup, has
+    /// none.
     pub fn ends_with_its_files(&self) -> bool {
         self.end.why == EndReason::NoPage
     }

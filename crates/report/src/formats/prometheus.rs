@@ -1,5 +1,5 @@
-//! `--format prometheus`: the figures of a measurement, or the outcome of a check, as metrics, for a
-//! textfile collector or a push.
+//! `--format prometheus`: the figures of a measurement, or the outcome of a check, as metrics, for
+//! a textfile collector or a push.
 //!
 //! One gauge a figure, named `pgclinic_SECTION_FIGURE`, with the place as labels. Truth: the text
 //! exposition format 0.0.4.

@@ -177,7 +177,7 @@ fn wal_may_go_on(cluster: &Cluster) -> Option<NotChecked> {
     let replay = cluster.replay().filter(|_| crashed)?;
     let end = replay.end.record;
     let why = format!(
-        "the write-ahead log ends at {end}, where its last file ends: whether a further file followed, nothing tells. A server that was idle after pg_switch_wal leaves it so; else WAL from {end} on is needed, from an archive, a standby or a backup of pg_wal"
+        "the write-ahead log ends at {end}, where its last file ends: whether a further file followed, no file shows. A server that was idle after pg_switch_wal leaves it so; else WAL from {end} on is needed, from an archive, a standby or a backup of pg_wal"
     );
     replay
         .ends_with_its_files()

@@ -187,8 +187,8 @@ fn rows_on_blocks_that_were_filled_again_are_within_the_bounds() {
     assert!(bound <= truth + 100, "{table:#?}");
 }
 
-/// The server opens every index of a table for a plan: rows that need none come from it all the same,
-/// and nothing is counted that only an index lacks.
+/// The server opens every index of a table for a plan: rows that need none come from it all the
+/// same, and nothing is counted that only an index lacks.
 #[test]
 fn emptied_indexes_do_not_keep_the_rows_of_their_tables_back() {
     let copy = copy_of(&seed(&server(15), Checksums::On));
