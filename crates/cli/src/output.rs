@@ -112,7 +112,8 @@ impl OutputArgs {
         )))
     }
 
-    /// What is well need not be reported: nobody asked for a file, or for a form that programs read.
+    /// What is well need not be reported: nobody asked for a file, or for a form that programs
+    /// read.
     pub(crate) fn is_silent(&self) -> bool {
         self.quiet && self.output.is_none() && self.format == "text"
     }
