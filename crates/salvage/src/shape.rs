@@ -8,9 +8,10 @@ use pgclinic_cluster::{
     RelKind, Relation, Segment, fork_path, inventory,
 };
 use pgclinic_format::datum::{TypeInfo, TypeKind, is_printed};
+use pgclinic_format::heap_tuple::{HEAP_MOVED, HEAP_XMAX_INVALID, HEAP_XMAX_IS_MULTI};
 use pgclinic_format::index_page::AccessMethod;
 use pgclinic_format::oid::DEFAULT_TABLESPACE;
-use pgclinic_format::{ColumnLayout, Fork, Oid};
+use pgclinic_format::{ColumnLayout, Fork, HeapTuple, Oid, Xid};
 use pgclinic_source::{Presence, SourceErrorKind};
 
 use crate::schema::given::{GivenColumn, GivenTable};
@@ -131,9 +132,23 @@ pub struct Table {
     pub notes: Vec<String>,
     /// Its columns are guessed from its rows.
     pub is_guessed: bool,
+    /// `relfrozenxid`: what is not frozen is younger. Invalid where nothing says it.
+    pub relfrozenxid: Xid,
 }
 
 impl Table {
+    /// The transaction that wrote the row, or the one that deleted it, is before `relfrozenxid`:
+    /// the last one would have been frozen, and the other one's row removed.
+    pub(crate) fn is_before_freeze(&self, tuple: HeapTuple<'_>) -> bool {
+        let is_before = |xid: Xid| xid.is_normal() && xid.precedes(self.relfrozenxid);
+        let written = !tuple.xmin_is_frozen() && tuple.t_infomask() & HEAP_MOVED == 0;
+        let deleted = !tuple.has(HEAP_XMAX_INVALID)
+            && !tuple.has(HEAP_XMAX_IS_MULTI)
+            && !tuple.xmax_is_locked_only();
+        self.relfrozenxid.is_normal()
+            && ((written && is_before(tuple.t_xmin())) || (deleted && is_before(tuple.t_xmax())))
+    }
+
     /// A table or materialised view of a catalog; why its rows cannot be read, otherwise.
     pub fn of(
         files: &MainForks,
@@ -161,6 +176,7 @@ impl Table {
             layouts,
             notes: Vec::new(),
             is_guessed: false,
+            relfrozenxid: relation.relfrozenxid,
         };
         let toast = catalog.relations.get(&relation.toast);
         table.toast = toast.map(|toast| (toast.oid, files.of(catalog, toast)));
@@ -211,6 +227,7 @@ impl Table {
             layouts: given.columns.iter().map(GivenColumn::layout).collect(),
             notes: Vec::new(),
             is_guessed: false,
+            relfrozenxid: Xid::INVALID,
         };
         if choice.system {
             table.columns.extend(system_columns());

@@ -98,6 +98,10 @@ const COMMANDS: &[Said] = &[
 const HELD_ELSEWHERE: &[(&str, &str)] = &[
     ("pgclinic drill --all", "cargo xtask drill"),
     (
+        "pgclinic drill --injury",
+        "cargo xtask drill, and random_injuries.rs of surgery on 13 and 18",
+    ),
+    (
         "pgclinic heal PGDATA --at",
         "guide.rs, on the page surgery.md",
     ),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use pgclinic_cluster::{DatabaseDirectory, ForkFiles};
 use pgclinic_format::datum::{TypeInfo, TypeKind, builtin};
-use pgclinic_format::{Fork, Oid};
+use pgclinic_format::{Fork, Oid, Xid};
 use pgclinic_servers::SqlError;
 
 use super::locks;
@@ -204,6 +204,7 @@ pub(super) fn nothing() -> Table {
         layouts: Vec::new(),
         notes: Vec::new(),
         is_guessed: false,
+        relfrozenxid: Xid::INVALID,
     }
 }
 

@@ -169,6 +169,7 @@ pub fn salvage(
         load_script::write(folder, cluster, options, &account)?;
     }
     recovery_gaps::tell_pages_beyond_wal(cluster, &mut account);
+    recovery_gaps::tell_rows_before_freeze(cluster, &mut account);
     closed(cluster, account)
 }
 

@@ -200,3 +200,27 @@ pub(super) fn tell_pages_beyond_wal(cluster: &Cluster, account: &mut SalvageRepo
     );
     account.not_salvaged.push(not_salvaged(CHANGES, &why));
 }
+
+/// Unfrozen rows from before `relfrozenxid` are of an older file, or of another table's: what the
+/// table held since is not among them. Before a recovery the catalogs may be younger than the rows.
+pub(super) fn tell_rows_before_freeze(cluster: &Cluster, account: &mut SalvageReport) {
+    let is_settled = !cluster.needs_recovery() && !cluster.is_partial();
+    for table in &mut account.tables {
+        if !is_settled {
+            table.rows_before_freeze = 0;
+        }
+    }
+    let own = account.tables.iter();
+    let own = own.filter(|table| table.rows_before_freeze > 0);
+    let gaps: Vec<NotChecked> = own
+        .map(|table| {
+            let what = format!(
+                "whether {} row versions of table {}.{} of database {} are as they were, and its own",
+                table.rows_before_freeze, table.schema, table.table, table.database
+            );
+            let why = "they are not frozen, and their xmin or xmax is before relfrozenxid: the file is an older copy of the table's, or another table's, or relfrozenxid in pg_class is wrong. They were taken as they are";
+            not_salvaged(&what, why)
+        })
+        .collect();
+    account.not_salvaged.extend(gaps);
+}

@@ -283,6 +283,8 @@ impl<'c> Worker<'c> {
                 self.judge(tuple)
             };
             let verdict = VersionFate::of_state(state, tuple, place);
+            let is_too_old = printing.work.table.is_before_freeze(tuple);
+            printing.tally.rows_before_freeze += u64::from(is_too_old);
             if let Some(why) = doubt {
                 let rows = &mut printing.tally.rows;
                 if verdict.counts() {

@@ -201,3 +201,47 @@ fn a_file_without_an_owner_is_written_where_a_table_has_none() {
         account.tables
     );
 }
+
+/// An older copy of a file is sound in itself: its rows are from before the freeze that the catalog
+/// knows of.
+#[test]
+fn rows_from_before_the_last_freeze_do_not_pass_for_the_table() {
+    let copy = copy_of(&seed(&server(15), Checksums::On));
+    let mut running = copy.start().expect("a server");
+    execute(
+        &running,
+        "CREATE TABLE public.aged AS SELECT g AS n FROM generate_series(1, 400) g; CHECKPOINT",
+    );
+    let path = "SELECT pg_relation_filepath('public.aged')";
+    let mut session = running.connect("clinic").expect("a session");
+    let path = session.query_value(path).expect(path).expect("a path");
+    let path = copy.pgdata.join(path);
+    let old = std::fs::read(&path).expect("a file");
+    let later = [
+        "UPDATE public.aged SET n = n + 1000",
+        "VACUUM (FREEZE) public.aged",
+    ];
+    for sql in later {
+        session.execute(sql).expect(sql);
+    }
+    drop(session);
+    running.stop(StopMode::Fast).expect("a stop");
+    let folder = tempfile::tempdir().expect("a directory");
+    let whole = salvaged(&copy.pgdata, &options(&folder.path().join("whole"), "csv"));
+    assert_eq!(whole.outcome, Outcome::Whole, "{:#?}", whole.not_salvaged);
+    std::fs::write(&path, old).expect("an older file");
+    // A map of later would contradict it as well.
+    let map = path.with_file_name(format!(
+        "{}_vm",
+        path.file_name().expect("a name").display()
+    ));
+    std::fs::remove_file(map).expect("removed");
+    let account = salvaged(&copy.pgdata, &options(&folder.path().join("out"), "csv"));
+    assert_ne!(account.outcome, Outcome::Whole);
+    let mut gaps = account.not_salvaged.iter();
+    assert!(
+        gaps.any(|gap| gap.what.contains("400 row versions of table public.aged")),
+        "{:#?}",
+        account.not_salvaged
+    );
+}

@@ -315,6 +315,10 @@ pub struct TableAccount {
     /// Pages that were changed after the end of the write-ahead log, of which some must be missing.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub pages_beyond_wal: u64,
+    /// Row versions that were written by transactions before `relfrozenxid` and are not frozen, or
+    /// deleted by such: nothing leaves them in the table.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub rows_before_freeze: u64,
     /// A server at work moved the table each time while it was read: what is missing is not known
     /// to be lost.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -488,6 +492,7 @@ impl TableAccount {
         self.empty_pages += tally.empty_pages;
         self.changed_pages += tally.changed_pages;
         self.pages_beyond_wal += tally.pages_beyond_wal;
+        self.rows_before_freeze += tally.rows_before_freeze;
         self.places_omitted += tally.places_omitted;
         self.out_of_reach |= tally.out_of_reach;
         self.pages.add(tally.pages);
@@ -564,6 +569,8 @@ pub struct Tally {
     pub changed_pages: u64,
     /// See [`TableAccount::pages_beyond_wal`].
     pub pages_beyond_wal: u64,
+    /// See [`TableAccount::rows_before_freeze`].
+    pub rows_before_freeze: u64,
     /// Where something was lost, the first of them.
     pub places: Vec<LossPlace>,
     /// How many more places there are.
