@@ -168,8 +168,7 @@ pub fn salvage(
     if let Some(folder) = &script_folder {
         load_script::write(folder, cluster, options, &account)?;
     }
-    recovery_gaps::tell_pages_beyond_wal(cluster, &mut account);
-    recovery_gaps::tell_rows_before_freeze(cluster, &mut account);
+    recovery_gaps::tell_what_pages_show(cluster, &mut account);
     closed(cluster, account)
 }
 

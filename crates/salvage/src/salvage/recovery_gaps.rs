@@ -184,9 +184,15 @@ fn wal_may_go_on(cluster: &Cluster) -> Option<NotChecked> {
         .then(|| not_salvaged(CHANGES, &why))
 }
 
+/// What the pages that were read show of others that are not there.
+pub(super) fn tell_what_pages_show(cluster: &Cluster, account: &mut SalvageReport) {
+    tell_pages_beyond_wal(cluster, account);
+    tell_rows_before_freeze(cluster, account);
+}
+
 /// Pages that were changed later than the last record of the write-ahead log prove that some of it
 /// is missing.
-pub(super) fn tell_pages_beyond_wal(cluster: &Cluster, account: &mut SalvageReport) {
+fn tell_pages_beyond_wal(cluster: &Cluster, account: &mut SalvageReport) {
     let pages: u64 = account
         .tables
         .iter()
@@ -203,7 +209,7 @@ pub(super) fn tell_pages_beyond_wal(cluster: &Cluster, account: &mut SalvageRepo
 
 /// Unfrozen rows from before `relfrozenxid` are of an older file, or of another table's: what the
 /// table held since is not among them. Before a recovery the catalogs may be younger than the rows.
-pub(super) fn tell_rows_before_freeze(cluster: &Cluster, account: &mut SalvageReport) {
+fn tell_rows_before_freeze(cluster: &Cluster, account: &mut SalvageReport) {
     let is_settled = !cluster.needs_recovery() && !cluster.is_partial();
     for table in &mut account.tables {
         if !is_settled {
