@@ -185,37 +185,37 @@ fn run_as(
     matches: &ArgMatches,
     world: &mut Env<'_>,
 ) -> Result<Exit, Failure> {
-        let start = Instant::now();
-        let output = &arguments.output;
-        output.refuse_early(CHECK, &arguments.targets())?;
-        let named = target::named_server(&arguments.target, world)?;
-        if let Some(named) = &named {
-            arguments.refuse_options_of_files(named)?;
-        }
-        let level_is_asked = matches.value_source("level") == Some(ValueSource::CommandLine);
-        let through_sql = level_is_asked && arguments.level != LevelName::Pages;
-        let in_flight = named.as_ref().filter(|_| !through_sql);
-        if let Some(with) = arguments.with {
-            with.refuse_stream(in_flight)?;
-        }
-        if let Some(mut document) = arguments.checked_in_flight(in_flight, world)? {
-            document.elapsed_s = start.elapsed().as_secs_f64();
-            refuse_empty_selection(arguments, &document)?;
-            return arguments.give(document, world);
-        }
-        let state = arguments.state_file()?;
-        let mut document = arguments.looked(named.as_ref(), state.as_ref(), world)?;
+    let start = Instant::now();
+    let output = &arguments.output;
+    output.refuse_early(CHECK, &arguments.targets())?;
+    let named = target::named_server(&arguments.target, world)?;
+    if let Some(named) = &named {
+        arguments.refuse_options_of_files(named)?;
+    }
+    let level_is_asked = matches.value_source("level") == Some(ValueSource::CommandLine);
+    let through_sql = level_is_asked && arguments.level != LevelName::Pages;
+    let in_flight = named.as_ref().filter(|_| !through_sql);
+    if let Some(with) = arguments.with {
+        with.refuse_stream(in_flight)?;
+    }
+    if let Some(mut document) = arguments.checked_in_flight(in_flight, world)? {
         document.elapsed_s = start.elapsed().as_secs_f64();
-        if let Some(measured) = &mut document.measured {
-            measured.elapsed_s = document.elapsed_s;
-        }
         refuse_empty_selection(arguments, &document)?;
-        let exit = arguments.give(document, world)?;
-        let kept = state.map_or(Ok(()), |state| state.is_written());
-        Ok(match kept {
-            Ok(()) => exit,
-            Err(failure) => world.unwritten(&failure, exit),
-        })
+        return arguments.give(document, world);
+    }
+    let state = arguments.state_file()?;
+    let mut document = arguments.looked(named.as_ref(), state.as_ref(), world)?;
+    document.elapsed_s = start.elapsed().as_secs_f64();
+    if let Some(measured) = &mut document.measured {
+        measured.elapsed_s = document.elapsed_s;
+    }
+    refuse_empty_selection(arguments, &document)?;
+    let exit = arguments.give(document, world)?;
+    let kept = state.map_or(Ok(()), |state| state.is_written());
+    Ok(match kept {
+        Ok(()) => exit,
+        Err(failure) => world.unwritten(&failure, exit),
+    })
 }
 
 /// Nothing needs a report: no finding, and nothing that was to be checked is missing.

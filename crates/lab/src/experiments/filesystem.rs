@@ -98,7 +98,12 @@ impl Experiment for Filesystem {
         let names: Vec<String> = folders
             .iter()
             .zip(&found)
-            .map(|(folder, facts)| folder.name.clone().unwrap_or_else(|| arm_name::named(facts)))
+            .map(|(folder, facts)| {
+                folder
+                    .name
+                    .clone()
+                    .unwrap_or_else(|| arm_name::named(facts))
+            })
             .collect();
         let arm = |(number, folder): (usize, &PreparedFolder)| {
             let name = names.get(number).map_or("directory", String::as_str);

@@ -184,9 +184,8 @@ impl Experiment for JitMemory {
     }
 
     fn withheld(&self, comparison: &Comparison, results: &[RunResult]) -> Option<Withheld> {
-        let of_baseline = |result: &&RunResult| {
-            result.is_done() && result.cell.arm == comparison.baseline.arm
-        };
+        let of_baseline =
+            |result: &&RunResult| result.is_done() && result.cell.arm == comparison.baseline.arm;
         let runs: Vec<&RunResult> = results.iter().filter(of_baseline).collect();
         leak::withheld(&runs)
     }

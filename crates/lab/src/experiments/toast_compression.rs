@@ -276,7 +276,10 @@ impl Experiment for ToastCompression {
         for card in on_metrics(matrix, self, &["share"]) {
             for kind in KINDS.iter().map(|kind| kind.name) {
                 let mut card = card.clone();
-                card.at(&[(SESSIONS, few), (DOCUMENTS, kind), ("key", "end")], matrix);
+                card.at(
+                    &[(SESSIONS, few), (DOCUMENTS, kind), ("key", "end")],
+                    matrix,
+                );
                 if !cards.contains(&card) {
                     cards.push(card);
                 }

@@ -223,7 +223,10 @@ impl Experiment for UuidKeys {
             .with("correlation", number(&mut session, correlation)?)
             .with("leaf_span_density", leaves.span_density())
             .with("contiguous_percent", leaves.contiguous_percent())
-            .with("time_delta_us", time_delta_us(&mut session, &bench.arm().name)?)
+            .with(
+                "time_delta_us",
+                time_delta_us(&mut session, &bench.arm().name)?,
+            )
             .with("ordered_buffers_row", ordered_buffers / total.max(1.0))
             .with("insert_s", insert_s)
             .with("ordered_read_s", ordered_read_s))
@@ -296,7 +299,9 @@ fn time_delta_us(session: &mut Session, arm: &str) -> Result<f64> {
     }
     // 48 bits of milliseconds, then 12 bits of their fraction, as this experiment fills them.
     let bits = |from: u32, digits: u32| {
-        format!("('x' || lpad(substr(replace(id::text, '-', ''), {from}, {digits}), 16, '0'))::bit(64)::bigint")
+        format!(
+            "('x' || lpad(substr(replace(id::text, '-', ''), {from}, {digits}), 16, '0'))::bit(64)::bigint"
+        )
     };
     let time = format!("{} * 1000 + {} * 1000 / 4096.0", bits(1, 12), bits(14, 3));
     number(

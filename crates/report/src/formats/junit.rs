@@ -61,18 +61,23 @@ fn suite(document: &CheckDocument) -> String {
 }
 
 fn relation(name: &str, findings: &[&Finding]) -> String {
-    let mut text = format!("  <testcase classname=\"relations\" name=\"{}\">\n", escaped(name));
+    let mut text = format!(
+        "  <testcase classname=\"relations\" name=\"{}\">\n",
+        escaped(name)
+    );
     for own in findings {
         let words = escaped(&format!("{}: {}", own.place, own.message));
         let rule = escaped(&own.rule);
         let _ = match own.severity {
-            Severity::Damage => writeln!(
-                text,
-                "    <failure type=\"{rule}\" message=\"{words}\"/>"
-            ),
+            Severity::Damage => {
+                writeln!(text, "    <failure type=\"{rule}\" message=\"{words}\"/>")
+            }
             Severity::Warning | Severity::Note => {
                 let severity = own.severity.name();
-                writeln!(text, "    <system-out>{severity} {rule}: {words}</system-out>")
+                writeln!(
+                    text,
+                    "    <system-out>{severity} {rule}: {words}</system-out>"
+                )
             }
         };
     }

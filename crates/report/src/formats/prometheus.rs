@@ -126,7 +126,12 @@ fn of_check(document: &CheckDocument) -> String {
     let target = document.target.spec.as_str();
     let mut add = |name: &str, help: &str, label: Option<(&str, &str)>, value: f64| {
         let labels: Vec<(&str, &str)> = [("target", target)].into_iter().chain(label).collect();
-        metrics.add(&format!("pgclinic_check_{name}"), help, &labelled(&labels), value);
+        metrics.add(
+            &format!("pgclinic_check_{name}"),
+            help,
+            &labelled(&labels),
+            value,
+        );
     };
     let found = |severity: Severity| {
         let own = document.findings.iter();
@@ -145,17 +150,49 @@ fn of_check(document: &CheckDocument) -> String {
     ];
     for (state, bytes) in bytes {
         let label = Some(("state", state));
-        add("bytes", "bytes of the target, by what became of them", label, bytes as f64);
+        add(
+            "bytes",
+            "bytes of the target, by what became of them",
+            label,
+            bytes as f64,
+        );
     }
     let gaps = coverage.not_checked.iter().filter(|gap| !gap.inherent);
-    let hurt = document.relations.iter().filter(|own| !own.damaged.is_empty());
+    let hurt = document
+        .relations
+        .iter()
+        .filter(|own| !own.damaged.is_empty());
     let figures = [
-        ("healthy", "1 where all was checked and is right", f64::from(document.verdict == Verdict::Healthy)),
-        ("needs_recovery", "1 where the cluster needs recovery", f64::from(document.needs_recovery)),
-        ("interrupted", "1 where the check was stopped before its end", f64::from(document.interrupted)),
-        ("findings_omitted", "findings that the report does not keep", document.findings_omitted as f64),
-        ("relations_damaged", "relations with damage", hurt.count() as f64),
-        ("not_checked", "things that could not be checked", gaps.count() as f64),
+        (
+            "healthy",
+            "1 where all was checked and is right",
+            f64::from(document.verdict == Verdict::Healthy),
+        ),
+        (
+            "needs_recovery",
+            "1 where the cluster needs recovery",
+            f64::from(document.needs_recovery),
+        ),
+        (
+            "interrupted",
+            "1 where the check was stopped before its end",
+            f64::from(document.interrupted),
+        ),
+        (
+            "findings_omitted",
+            "findings that the report does not keep",
+            document.findings_omitted as f64,
+        ),
+        (
+            "relations_damaged",
+            "relations with damage",
+            hurt.count() as f64,
+        ),
+        (
+            "not_checked",
+            "things that could not be checked",
+            gaps.count() as f64,
+        ),
         ("pages", "pages that were read", coverage.pages as f64),
         ("seconds", "how long the check took", document.elapsed_s),
     ];

@@ -9,7 +9,8 @@ use pgclinic_lab::analysis::{About, Judge};
 use pgclinic_lab::load::{ConnectionTarget, Driver};
 use pgclinic_lab::table_profile::look;
 use pgclinic_lab::{
-    GivenServer, OauthSetUp, Plan, PlanOptions, PreparedFolder, RunFolder, Scale, SiteOptions, UserInput,
+    GivenServer, OauthSetUp, Plan, PlanOptions, PreparedFolder, RunFolder, Scale, SiteOptions,
+    UserInput,
 };
 
 use super::experiment::{FoundExperiment, find};

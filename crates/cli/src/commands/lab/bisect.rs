@@ -63,7 +63,13 @@ pub(super) fn run(arguments: &Arguments, world: &mut Env<'_>) -> Result<Exit, Fa
     let mut telling = Telling {
         stderr: &mut *world.stderr,
     };
-    match bisect(experiment, known.text(), &options, &interrupted, &mut telling) {
+    match bisect(
+        experiment,
+        known.text(),
+        &options,
+        &interrupted,
+        &mut telling,
+    ) {
         Ok(outcome) => {
             let answer = words(&outcome, &options);
             world.stdout.write_all(answer.as_bytes())?;
@@ -95,7 +101,11 @@ impl Audience for Telling<'_> {
     fn ends(&mut self, result: &RunResult) {
         let version = result.environment.get("server_version");
         let version = version.map_or("not run", String::as_str);
-        self.tell(&format!("{version}: {} {}", result.cell.id, result.outcome.words()));
+        self.tell(&format!(
+            "{version}: {} {}",
+            result.cell.id,
+            result.outcome.words()
+        ));
     }
 }
 
@@ -144,6 +154,8 @@ fn missing(found: &Found, options: &BisectOptions) -> String {
         return String::new();
     }
     let versions = found.missing.iter();
-    let versions: Vec<String> = versions.map(|minor| options.range.version(*minor)).collect();
+    let versions: Vec<String> = versions
+        .map(|minor| options.range.version(*minor))
+        .collect();
     format!("; not to be had: {}", versions.join(", "))
 }

@@ -51,7 +51,10 @@ pub(super) fn run(arguments: &Arguments, world: &mut Env<'_>) -> Result<Exit, Fa
     )?;
     let text = if arguments.json {
         let runs = skipped.runs;
-        let skips = skipped.lines.into_iter().map(|(what, why)| Skip { what, why });
+        let skips = skipped
+            .lines
+            .into_iter()
+            .map(|(what, why)| Skip { what, why });
         let planned = Planned {
             plan: &plan,
             skipped: skips.collect(),
@@ -96,7 +99,9 @@ fn words(question: &str, plan: &Plan, skipped: &SkippedHere) -> String {
     );
     if skipped.runs > 0 {
         let (runs, all) = (skipped.runs, plan.required_runs());
-        text.push_str(&format!("{runs} of the {all} runs are skipped on this machine\n"));
+        text.push_str(&format!(
+            "{runs} of the {all} runs are skipped on this machine\n"
+        ));
     }
     if let (Some(_), Some(budget)) = (plan.spare_from, plan.budget_s) {
         text.push_str(&format!(
@@ -112,7 +117,11 @@ fn words(question: &str, plan: &Plan, skipped: &SkippedHere) -> String {
     let arms = plan.matrix.arms.iter();
     let is_possible = |arm: &&Arm| !skipped.arms.contains(&arm.name);
     let arms = arms.filter(is_possible);
-    let has_baseline = plan.matrix.arms.first().is_some_and(|arm| is_possible(&arm));
+    let has_baseline = plan
+        .matrix
+        .arms
+        .first()
+        .is_some_and(|arm| is_possible(&arm));
     let title = if has_baseline {
         "Arms; the first is the baseline"
     } else {

@@ -10,18 +10,61 @@ const NAME_MAX: usize = 60;
 /// `=` is usual whatever its value.
 const USUAL: &[&str] = &[
     // Any file system.
-    "rw", "relatime", "nosuid", "nodev", "noexec", "seclabel", "acl", "noacl", "posixacl",
-    "user_xattr", "xattr", "errors=", "stripe=",
+    "rw",
+    "relatime",
+    "nosuid",
+    "nodev",
+    "noexec",
+    "seclabel",
+    "acl",
+    "noacl",
+    "posixacl",
+    "user_xattr",
+    "xattr",
+    "errors=",
+    "stripe=",
     // ext4.
-    "data=ordered", "barrier", "barrier=1", "delalloc", "quota", "jqfmt=", "usrquota", "grpquota",
+    "data=ordered",
+    "barrier",
+    "barrier=1",
+    "delalloc",
+    "quota",
+    "jqfmt=",
+    "usrquota",
+    "grpquota",
     // xfs.
-    "attr2", "inode64", "logbufs=8", "logbsize=32k", "noquota", "sunit=", "swidth=",
+    "attr2",
+    "inode64",
+    "logbufs=8",
+    "logbsize=32k",
+    "noquota",
+    "sunit=",
+    "swidth=",
     // btrfs.
-    "ssd", "discard=async", "space_cache", "space_cache=v2", "subvolid=", "subvol=",
+    "ssd",
+    "discard=async",
+    "space_cache",
+    "space_cache=v2",
+    "subvolid=",
+    "subvol=",
     // tmpfs, overlay, FUSE, zfs.
-    "size=", "nr_inodes=", "mode=", "lowerdir=", "upperdir=", "workdir=", "index=", "xino=",
-    "metacopy=", "redirect_dir=", "user_id=", "group_id=", "default_permissions", "allow_other",
-    "max_read=", "blksize=", "casesensitive",
+    "size=",
+    "nr_inodes=",
+    "mode=",
+    "lowerdir=",
+    "upperdir=",
+    "workdir=",
+    "index=",
+    "xino=",
+    "metacopy=",
+    "redirect_dir=",
+    "user_id=",
+    "group_id=",
+    "default_permissions",
+    "allow_other",
+    "max_read=",
+    "blksize=",
+    "casesensitive",
 ];
 
 /// Properties of a ZFS dataset as shipped, and how another value is called.
@@ -51,7 +94,10 @@ pub(super) fn named(facts: &Facts) -> String {
     if options.contains(&"noatime") || fact("zfs.atime") == "off" {
         add("noatime".to_owned());
     }
-    options.iter().filter_map(|option| word_of(option)).for_each(&mut add);
+    options
+        .iter()
+        .filter_map(|option| word_of(option))
+        .for_each(&mut add);
     properties(facts).into_iter().for_each(&mut add);
     let mut name = words.join("-");
     name.truncate(NAME_MAX);
@@ -115,7 +161,10 @@ mod tests {
     }
 
     fn ext4(options: &str) -> String {
-        named_by(&[("file_system.type", "ext4"), ("file_system.options", options)])
+        named_by(&[
+            ("file_system.type", "ext4"),
+            ("file_system.options", options),
+        ])
     }
 
     #[test]
@@ -130,7 +179,10 @@ mod tests {
         assert_eq!(ext4("rw,barrier=0"), "ext4-nobarrier");
         let btrfs = [
             ("file_system.type", "btrfs"),
-            ("file_system.options", "rw,relatime,compress=zstd:3,subvolid=5,subvol=/"),
+            (
+                "file_system.options",
+                "rw,relatime,compress=zstd:3,subvolid=5,subvol=/",
+            ),
         ];
         assert_eq!(named_by(&btrfs), "btrfs-compress-zstd-3");
         assert_eq!(named_by(&[]), "directory");

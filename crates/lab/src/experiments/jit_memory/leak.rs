@@ -224,10 +224,7 @@ mod tests {
 
     fn run(version: &str, points: &[[f64; 2]]) -> RunResult {
         let slope = kb_per_1000(points).map(|slope| ("private_kb_per_1000".to_owned(), slope));
-        let kept = (
-            "private_kb_first_100".to_owned(),
-            kb_first_hundred(points),
-        );
+        let kept = ("private_kb_first_100".to_owned(), kb_first_hundred(points));
         RunResult {
             cell: Cell {
                 id: "b01-jit-on".to_owned(),
@@ -270,7 +267,10 @@ mod tests {
         assert_eq!(kb_per_1000(&short), None);
         let (word, why) = said("15.5", &short).expect("no advice");
         assert_eq!(word, DecisionWord::Undecided);
-        assert!(why.starts_with("runs of 120 queries are too short"), "{why}");
+        assert!(
+            why.starts_with("runs of 120 queries are too short"),
+            "{why}"
+        );
         let run = run("15.5", &short);
         assert_eq!(remarks(&[&run]).len(), 1);
     }
@@ -293,7 +293,9 @@ mod tests {
 
     #[test]
     fn the_fix_came_to_all_majors_with_the_releases_of_2024q1() {
-        let has = ["12.18", "13.14", "14.11", "15.6", "15.18", "16.2", "17.0", "18.6"];
+        let has = [
+            "12.18", "13.14", "14.11", "15.6", "15.18", "16.2", "17.0", "18.6",
+        ];
         assert!(has.iter().all(|version| has_the_fix(version)));
         let lacks = ["12.17", "13.13", "14.10", "15.5", "16.1", "unknown"];
         assert!(!lacks.iter().any(|version| has_the_fix(version)));

@@ -110,7 +110,10 @@ impl OauthSetUp {
         let mut wrong = self.contradictions();
         let start = std::time::Instant::now();
         for issuer in self.issuers() {
-            let scopes = self.hba.iter().filter(|line| option(line, "issuer") == Some(issuer));
+            let scopes = self
+                .hba
+                .iter()
+                .filter(|line| option(line, "issuer") == Some(issuer));
             let scopes: Vec<&str> = scopes.filter_map(|line| option(line, "scope")).collect();
             match discovery(issuer) {
                 Ok(document) => wrong.extend(lacking(issuer, &document, &scopes)),
@@ -161,7 +164,9 @@ fn option<'a>(line: &'a str, name: &str) -> Option<&'a str> {
     let found = line.match_indices(name).find_map(|(at, _)| {
         let before = line.get(..at)?.chars().next_back();
         let starts = before.is_none_or(|c| c.is_whitespace() || c == '"');
-        line.get(at + name.len()..)?.strip_prefix('=').filter(|_| starts)
+        line.get(at + name.len()..)?
+            .strip_prefix('=')
+            .filter(|_| starts)
     })?;
     match found.strip_prefix('"') {
         Some(quoted) => quoted.split('"').next(),
@@ -175,10 +180,20 @@ fn discovery(issuer: &str) -> std::result::Result<Value, String> {
     let url = format!("{issuer}/.well-known/openid-configuration");
     let mut command = Command::new("curl");
     command
-        .args(["--silent", "--show-error", "--fail", "--max-time", "10", "--proto", "=https"])
+        .args([
+            "--silent",
+            "--show-error",
+            "--fail",
+            "--max-time",
+            "10",
+            "--proto",
+            "=https",
+        ])
         .arg(&url)
         .stdin(Stdio::null());
-    let answer = command.output().map_err(|error| format!("curl cannot be run: {error}"))?;
+    let answer = command
+        .output()
+        .map_err(|error| format!("curl cannot be run: {error}"))?;
     if !answer.status.success() {
         return Err(String::from_utf8_lossy(&answer.stderr).trim().to_owned());
     }
@@ -200,7 +215,9 @@ fn lacking(issuer: &str, document: &Value, scopes: &[&str]) -> Vec<String> {
         match text(name) {
             Some(url) if url.starts_with("https://") => {}
             Some(url) => wrong.push(format!("the {name} {url} is not https")),
-            None => wrong.push(format!("{issuer} has no {name}, which psql's device flow needs")),
+            None => wrong.push(format!(
+                "{issuer} has no {name}, which psql's device flow needs"
+            )),
         }
     }
     let supported = document.get("scopes_supported").and_then(Value::as_array);
@@ -209,7 +226,9 @@ fn lacking(issuer: &str, document: &Value, scopes: &[&str]) -> Vec<String> {
     };
     let missing = scopes.iter().flat_map(|all| all.split_whitespace());
     for scope in missing.filter(|scope| !is_supported(scope)) {
-        wrong.push(format!("{issuer} does not name the scope {scope} among those it supports"));
+        wrong.push(format!(
+            "{issuer} does not name the scope {scope} among those it supports"
+        ));
     }
     wrong
 }
@@ -246,7 +265,11 @@ mod tests {
         let wrong = own.contradictions();
         assert_eq!(wrong.len(), 3, "{wrong:?}");
         assert!(wrong[0].contains("spelled alike"), "{}", wrong[0]);
-        assert!(wrong[1].contains("no line of the map oauthmap"), "{}", wrong[1]);
+        assert!(
+            wrong[1].contains("no line of the map oauthmap"),
+            "{}",
+            wrong[1]
+        );
         assert!(wrong[2].contains("is not https"), "{}", wrong[2]);
     }
 

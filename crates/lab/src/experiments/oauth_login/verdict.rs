@@ -5,10 +5,10 @@ use std::collections::BTreeSet;
 
 use pgclinic_model::document::{DecisionCard, DecisionWord, Side};
 
-use super::{BROKEN_RULES, OWN_SET_UP, PSQL};
 use super::provider::SCOPE;
 use super::rules;
 use super::situations::SITUATIONS;
+use super::{BROKEN_RULES, OWN_SET_UP, PSQL};
 use crate::cell::RunResult;
 
 /// The fact of a run that says who judged its tokens.
@@ -22,9 +22,7 @@ pub(super) const BESIDE_THE_SERVER: &str = "beside the server, which has no vali
 pub(super) fn cards(results: &[RunResult]) -> Vec<DecisionCard> {
     let done = |result: &&RunResult| result.metrics.contains_key("wrong_answers");
     let own = results.iter().filter(done);
-    let own: Vec<&RunResult> = own
-        .filter(|result| result.cell.arm == OWN_SET_UP)
-        .collect();
+    let own: Vec<&RunResult> = own.filter(|result| result.cell.arm == OWN_SET_UP).collect();
     let (rules, logins): (Vec<&RunResult>, Vec<&RunResult>) = results
         .iter()
         .filter(done)
@@ -273,8 +271,7 @@ mod tests {
         assert_eq!(card.word, DecisionWord::Undecided);
         assert!(card.apply.is_empty());
         assert!(
-            card.headline
-                .ends_with("was skipped: no psql 18 is here"),
+            card.headline.ends_with("was skipped: no psql 18 is here"),
             "{}",
             card.headline
         );
