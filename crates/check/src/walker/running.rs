@@ -71,6 +71,7 @@ pub fn check_running(
     run.again();
     run.losses();
     run.comparisons();
+    run.databases_that_stayed();
     carry(cluster, options, &mut run.books);
     run.books.leave_unsettled(cluster, options.level);
     run.books.interrupted = progress.is_interrupted();
@@ -249,6 +250,31 @@ impl Run<'_> {
                     self.database(clusters, &catalog, round);
                 }
             }
+        }
+    }
+
+    /// Tells what the catalogs of databases lack that no round came to, and that are still there:
+    /// their rows in `pg_database` are lost, or a crash left their directories behind.
+    fn databases_that_stayed(&mut self) {
+        let mut left = self.databases(self.cluster);
+        left.retain(|database| *database != 0 && !self.visited.contains(database));
+        if left.is_empty() || self.progress.is_interrupted() {
+            return;
+        }
+        let fresh = match newer(self.cluster, self.server, self.options) {
+            Ok(fresh) => fresh,
+            Err(error) => return self.books.not_checked(lost(&error)),
+        };
+        let there: BTreeSet<Oid> = fresh
+            .cluster()
+            .homes
+            .iter()
+            .map(|home| home.database)
+            .collect();
+        left.retain(|database| there.contains(database));
+        for database in left {
+            let catalog = fresh.replayed_cluster().catalog(database);
+            self.books.troubles(&catalog.troubles);
         }
     }
 

@@ -420,3 +420,28 @@ fn a_zeroed_index_page_of_a_changed_table_is_found_after_a_checkpoint() {
     let names = |own: &pgclinic_model::Finding| own.place.path == path;
     assert!(found.findings.iter().all(names), "{}", told(&found));
 }
+
+/// A directory that is being filled or emptied is no database yet, or none any more; one that is
+/// still there at the end, and that no row names, is not passed over.
+#[test]
+fn a_database_on_its_way_is_forgotten_and_one_that_stays_is_told() {
+    let (copy, _running) = started(18);
+    let made = copy.pgdata.join("base/77777");
+    let made_from = copy.pgdata.join("base/1");
+    std::fs::create_dir(&made).expect("made");
+    for name in ["PG_VERSION", "pg_filenode.map"] {
+        std::fs::copy(made_from.join(name), made.join(name)).expect("copied");
+    }
+    let (path, level) = ("base/77777/pg_filenode.map", Level::Structure);
+    let told = |document: &CheckDocument| {
+        let mut gaps = document.coverage.not_checked.iter();
+        gaps.any(|gap| !gap.inherent && gap.what.contains("77777"))
+    };
+    let stays = check(&copy.pgdata, path, level, Box::new(|| {}));
+    assert_eq!(stays.verdict, Verdict::Incomplete);
+    assert!(told(&stays), "{:#?}", stays.coverage.not_checked);
+    let goes: Deed = Box::new(move || std::fs::remove_dir_all(made).expect("removed"));
+    let gone = check(&copy.pgdata, path, level, goes);
+    assert!(!told(&gone), "{:#?}", gone.coverage.not_checked);
+    healthy(&gone);
+}
