@@ -17,9 +17,9 @@ use pgclinic_format::{Fork, Oid};
 use pgclinic_model::Selection;
 use pgclinic_model::document::NotChecked;
 
-use super::SalvageOptions;
 use super::plan::{Plan, not_salvaged};
 use super::without_catalogs::{self, Found};
+use super::{DatabaseInputs, SalvageOptions};
 use crate::schema::given::{GivenColumn, GivenTable};
 use crate::shape::{MainForks, database_name};
 
@@ -199,16 +199,16 @@ fn next_declared(declared: &mut Vec<GivenColumn>, name: Option<&str>) -> Option<
 /// takes: they go into `unclaimed/`.
 pub(super) fn unclaimed(
     cluster: &Cluster,
-    catalog: &Catalog,
-    folder: &str,
+    place: &DatabaseInputs<'_>,
     options: &SalvageOptions,
     is_wanted: &dyn Fn(&ForkFiles) -> bool,
 ) -> Plan {
+    let (catalog, folder) = (place.catalog, place.name);
     let selection = &options.selection;
     let database = catalog.database;
     let why = if are_unclaimed(catalog, selection) {
         "rows of pg_class are lost, and nothing names them"
-    } else if selection.relations.is_empty() && lacks_a_file(cluster, catalog) {
+    } else if selection.relations.is_empty() && lacks_a_file(cluster, place) {
         "a table has no file where its row in pg_class says, and no row names these"
     } else {
         return Plan::default();
@@ -245,11 +245,11 @@ fn are_unclaimed(catalog: &Catalog, selection: &Selection) -> bool {
 }
 
 /// The row of a table names a file that is not there: a file that no row names may be its own.
-fn lacks_a_file(cluster: &Cluster, catalog: &Catalog) -> bool {
+fn lacks_a_file(cluster: &Cluster, place: &DatabaseInputs<'_>) -> bool {
     if !cluster.may_compare(Comparison::FilesWithCatalogs) {
         return false;
     }
-    let files = MainForks::of_database(cluster, catalog.database);
+    let DatabaseInputs { catalog, files, .. } = *place;
     let mut tables = catalog.relations.values().filter(|own| {
         own.persistence == Persistence::Permanent
             && own.kind.has_storage()

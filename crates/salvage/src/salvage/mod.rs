@@ -454,7 +454,7 @@ impl FolderWork<'_> {
         let asked = search.ask(&mut tables);
         self.count(&search, &asked, &mut tables, account)?;
         account.tables.extend(tables);
-        self.write_unclaimed(turn, &catalog, &|_| true, account)?;
+        self.write_unclaimed(turn, &place, &|_| true, account)?;
         account.interrupted |= self.progress.is_interrupted();
         Ok(())
     }
@@ -464,12 +464,12 @@ impl FolderWork<'_> {
     fn write_unclaimed(
         &self,
         turn: DatabaseTurn<'_>,
-        catalog: &Catalog,
+        place: &DatabaseInputs<'_>,
         is_wanted: &dyn Fn(&ForkFiles) -> bool,
         account: &mut SalvageReport,
     ) -> Result<(), SalvageError> {
-        let (cluster, options) = (turn.cluster, self.options);
-        let mut plan = lost_relations::unclaimed(cluster, catalog, turn.name, options, is_wanted);
+        let catalog = place.catalog;
+        let mut plan = lost_relations::unclaimed(turn.cluster, place, self.options, is_wanted);
         plan.count_not_replayed(turn.replaying.not_applied);
         account.not_salvaged.append(&mut plan.not_salvaged);
         if let Some(finished) = self.finished {

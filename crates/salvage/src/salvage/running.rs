@@ -469,7 +469,7 @@ impl OneRound<'_> {
         };
         let is_wanted = |files: &ForkFiles| both.contains(&files.number());
         self.work
-            .write_unclaimed(turn, catalog, &is_wanted, account)?;
+            .write_unclaimed(turn, place, &is_wanted, account)?;
         Ok(None)
     }
 

@@ -42,12 +42,7 @@ impl SchemaFile {
             inherent: false,
         });
         self.not_written.extend(refused);
-        let troubles = ddl.troubles.iter().map(|trouble| NotChecked {
-            what: format!("part of the schema of database {name}"),
-            why: trouble.clone(),
-            inherent: false,
-        });
-        self.not_written.extend(troubles);
+        self.not_written.extend(ddl.gaps(&name));
         self.parts.push(Part {
             name,
             encoding: database.encoding,

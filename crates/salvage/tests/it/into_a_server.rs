@@ -463,3 +463,36 @@ fn a_schema_without_tables_is_not_loaded_into() {
     let ledger = again.query_value("SELECT to_regnamespace('pgclinic_salvage')");
     assert_eq!(ledger.expect("an answer"), None);
 }
+
+/// Rows alone are not the database: what its catalogs have lost is in the account.
+#[test]
+fn a_schema_that_lost_its_constraints_is_not_loaded_as_whole() {
+    let installation = server(15);
+    let source = copy_of(&seed(&installation, Checksums::On));
+    let mut running = source.start().expect("a server");
+    session(&running, "postgres")
+        .execute("CREATE DATABASE shop TEMPLATE template0")
+        .expect("a database");
+    let mut shop = session(&running, "shop");
+    shop.execute("CREATE TABLE public.t (id int PRIMARY KEY); INSERT INTO public.t VALUES (1)")
+        .expect("a table");
+    let path = "SELECT pg_relation_filepath('pg_constraint')";
+    let path = shop.query_value(path).expect(path).expect("a path");
+    drop(shop);
+    running.stop(StopMode::Fast).expect("stopped");
+    std::fs::write(source.pgdata.join(path), "").expect("emptied");
+    let destination = copy_of(&seed(&installation, Checksums::On));
+    let running = destination.start().expect("a server");
+    session(&running, "postgres")
+        .execute("CREATE DATABASE again TEMPLATE template0")
+        .expect("a database");
+    let mut options = options(Path::new("/nowhere"), "copy");
+    options.destination = Destination::Server(Box::new(ConnectionTarget::of(&running, "again")));
+    options.selection.databases = vec![Glob::new("shop")];
+    let account = run(&source.pgdata, &options, &Quiet).expect("loaded");
+    assert_eq!(account.outcome, Outcome::Incomplete);
+    let mut gaps = account.not_salvaged.iter();
+    let is_told = gaps.any(|gap| gap.why.starts_with("pg_constraint: "));
+    assert!(is_told, "{:#?}", account.not_salvaged);
+    assert_eq!(account.totals.written, 1);
+}

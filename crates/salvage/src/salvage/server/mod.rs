@@ -65,6 +65,9 @@ pub(super) fn load(
     account
         .not_salvaged
         .extend(refused.map(|refused| not_salvaged(&refused.what, &refused.why)));
+    account
+        .not_salvaged
+        .extend(ddl.gaps(&database_name(&catalog)));
     if catalog.is_blind() {
         let why = "the catalogs of the database cannot be read, so that there is no schema to be made on a server: salvage into a directory";
         return Err(SalvageError::Unsuitable(why.into()));

@@ -208,7 +208,8 @@ impl Reader<'_> {
         self.files.get(&(relation.tablespace, relation.filenode))
     }
 
-    /// Says what the indexes of the catalog name beyond its rows.
+    /// Says what the indexes of the catalog name beyond its rows, where statements are made of
+    /// them.
     fn each_row(
         &self,
         relation: &Relation,
@@ -216,7 +217,12 @@ impl Reader<'_> {
         each: impl FnMut(RawRow<'_>),
     ) -> Option<String> {
         let layouts = relation.layouts.as_deref().unwrap_or_default();
-        let mut scan = HeapScan::new(self.cluster, files, layouts).noting_places();
+        let mut scan = HeapScan::new(self.cluster, files, layouts);
+        if self.room.is_brief {
+            scan.each_that_may_count(each);
+            return None;
+        }
+        scan = scan.noting_places();
         scan.each_that_may_count(each);
         let indexes = self.catalog.relations.values().filter(|own| {
             let index = own.index.as_ref();

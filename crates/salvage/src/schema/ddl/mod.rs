@@ -34,6 +34,7 @@ use std::io;
 
 use pgclinic_cluster::Cluster;
 use pgclinic_format::Oid;
+use pgclinic_model::document::NotChecked;
 
 use super::catalog::Catalogs;
 use super::long_text::{CatalogRoom, Statement};
@@ -122,6 +123,15 @@ impl Ddl {
         let shared = cluster.catalog(0);
         let catalogs = Catalogs::read(cluster, &catalog, &shared, room);
         Ddl::of_catalogs(&catalogs)
+    }
+
+    /// What the catalogs did not give, of this database.
+    pub(crate) fn gaps(&self, database: &str) -> impl Iterator<Item = NotChecked> {
+        self.troubles.iter().map(move |why| NotChecked {
+            what: format!("part of the schema of database {database}"),
+            why: why.clone(),
+            inherent: false,
+        })
     }
 
     pub(crate) fn of_catalogs(catalogs: &Catalogs<'_>) -> Ddl {
