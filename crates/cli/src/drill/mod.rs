@@ -18,3 +18,4 @@ pub(crate) mod matrix;
 pub(crate) mod oracle;
 pub(crate) mod readings;
 pub(crate) mod rehearsal;
+mod salvage_options;

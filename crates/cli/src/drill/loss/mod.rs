@@ -25,18 +25,14 @@ use pgclinic_model::document::{
     LargeObjectsAccount, LossCell, LostDatabase, NotRun, Outcome as Ending, SalvageReport,
     TableAccount, Verdict,
 };
-use pgclinic_model::{CheckDocument, Level, Selection, Severity};
-use pgclinic_salvage::formats::form_named;
-use pgclinic_salvage::{
-    Destination, Durability, Encoding, LOCK_WAIT, Partial, Rows, SalvageOptions, TextStyle,
-    encoded, salvage,
-};
+use pgclinic_model::{CheckDocument, Level, Severity};
+use pgclinic_salvage::{encoded, salvage};
 use pgclinic_servers::Server;
-use pgclinic_spill::MemoryPlan;
 
 use crate::drill::bench_copy::BenchCopy;
 use crate::drill::crew::on_copies;
 use crate::drill::master;
+use crate::drill::salvage_options::salvage_options;
 use crate::exit::Failure;
 
 use cells::{Cell, Hurt, NoticedWhen};
@@ -451,28 +447,7 @@ impl Rescued {
 
 fn rescued(pgdata: &Path, folder: &Path) -> Result<SalvageReport, Failure> {
     let cluster = master::open(pgdata)?;
-    let form = form_named("csv").ok_or_else(|| Failure::new("there is no form csv"))?;
-    let options = SalvageOptions {
-        destination: Destination::Folder(folder.to_owned()),
-        form,
-        rows: Rows::Live,
-        generated: false,
-        dropped: false,
-        ddl: None,
-        given: Vec::new(),
-        without_catalogs: false,
-        partial: Partial::Null,
-        verify: false,
-        encoding: Encoding::Utf8,
-        text: TextStyle::default(),
-        durability: Durability::Buffered,
-        resume: false,
-        threads: NonZeroUsize::MIN,
-        memory: MemoryPlan::default(),
-        selection: Selection::default(),
-        spec: "drill".into(),
-        spill_folder: pgdata.parent().unwrap_or(pgdata).to_owned(),
-        lock_wait: LOCK_WAIT,
-    };
+    let spill = pgdata.parent().unwrap_or(pgdata);
+    let options = salvage_options("csv", (folder, spill), NonZeroUsize::MIN)?;
     Ok(salvage(&cluster, &options, &master::Unwatched)?)
 }

@@ -9,13 +9,10 @@ use std::path::Path;
 use pgclinic_cluster::Cluster;
 use pgclinic_model::document::RehearsalTable;
 use pgclinic_model::{Glob, Progress, Selection};
-use pgclinic_salvage::formats::form_named;
-use pgclinic_salvage::{
-    Destination, Durability, Encoding, LOCK_WAIT, Partial, Rows, SalvageOptions, TextStyle, salvage,
-};
-use pgclinic_spill::MemoryPlan;
+use pgclinic_salvage::{SalvageOptions, salvage};
 use serde::{Deserialize, Serialize};
 
+use crate::drill::salvage_options::salvage_options;
 use crate::exit::Failure;
 
 /// A table by its names.
@@ -65,38 +62,20 @@ fn options(
     folder: &Path,
     threads: NonZeroUsize,
 ) -> Result<SalvageOptions, Failure> {
-    let form = form_named("jsonl").ok_or_else(|| Failure::new("there is no form jsonl"))?;
     let globs = |names: &dyn Fn(&TableName) -> String| {
         let mut names: Vec<String> = tables.iter().map(names).collect();
         names.sort();
         names.dedup();
         names.into_iter().map(Glob::new).collect()
     };
+    let spill = folder.parent().unwrap_or(folder);
     Ok(SalvageOptions {
-        destination: Destination::Folder(folder.to_owned()),
-        form,
-        rows: Rows::Live,
-        generated: false,
-        dropped: false,
-        ddl: None,
-        given: Vec::new(),
-        without_catalogs: false,
-        partial: Partial::Null,
-        verify: false,
-        encoding: Encoding::Utf8,
-        text: TextStyle::default(),
-        durability: Durability::Buffered,
-        resume: false,
-        threads,
-        memory: MemoryPlan::default(),
         selection: Selection {
             databases: globs(&|own| own.database.clone()),
             relations: globs(&|own| format!("{}.{}", own.schema, own.table)),
             ..Selection::default()
         },
-        spec: "drill".into(),
-        spill_folder: folder.parent().unwrap_or(folder).to_owned(),
-        lock_wait: LOCK_WAIT,
+        ..salvage_options("jsonl", (folder, spill), threads)?
     })
 }
 
