@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use pgclinic_servers::{ConnectionDefaults, ConnectionTarget, Passwords};
 
 use crate::exit::{Exit, Failure};
+use crate::status_line::StatusCode;
 
 /// What kind of terminal there is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -125,7 +126,8 @@ impl Env<'_> {
     pub(crate) fn unwritten(&mut self, failure: &Failure, verdict: Exit) -> Exit {
         let failed = self.failed(failure);
         match verdict {
-            Exit::Damaged | Exit::Interrupted | Exit::Status(_) => verdict,
+            Exit::Damaged | Exit::Interrupted | Exit::Status(StatusCode::Critical) => verdict,
+            Exit::Status(_) => Exit::Status(StatusCode::Unknown),
             Exit::Healthy | Exit::Incomplete | Exit::Failed => failed,
         }
     }

@@ -169,7 +169,7 @@ impl Command for Check {
 
     fn run(&self, matches: &ArgMatches, world: &mut Env<'_>) -> Result<Exit, Failure> {
         let arguments = Arguments::from_arg_matches(matches)?;
-        match run_as(&arguments, matches, world) {
+        match check_and_report(&arguments, matches, world) {
             Err(failure) if arguments.status_line => {
                 let (line, exit) = status_line::of_failure(&failure.0);
                 writeln!(world.stdout, "{line}")?;
@@ -180,7 +180,7 @@ impl Command for Check {
     }
 }
 
-fn run_as(
+fn check_and_report(
     arguments: &Arguments,
     matches: &ArgMatches,
     world: &mut Env<'_>,
