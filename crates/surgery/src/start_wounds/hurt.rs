@@ -99,11 +99,18 @@ pub(super) fn rename_prepared(pgdata: &Path) -> io::Result<()> {
     )
 }
 
+/// What a server that ended while it made one left as `xlogtemp.NUMBER` is none.
 fn segments(pgdata: &Path) -> io::Result<Vec<PathBuf>> {
     let folder = pgdata.join("pg_wal");
     let names = Disk.names(&folder)?.into_iter();
-    let paths = names.map(|name| folder.join(name));
-    Ok(paths.filter(|path| path.is_file()).collect())
+    let is_segment = |name: &PathBuf| {
+        let bytes = name.as_os_str().as_encoded_bytes();
+        bytes.len() == 24 && bytes.iter().all(u8::is_ascii_hexdigit)
+    };
+    Ok(names
+        .filter(is_segment)
+        .map(|name| folder.join(name))
+        .collect())
 }
 
 pub(super) fn for_each_segment(pgdata: &Path, hurt: fn(&Path) -> io::Result<()>) -> io::Result<()> {
