@@ -59,9 +59,14 @@ impl Env<'_> {
 
     /// The server of a URL, with its password.
     pub(crate) fn server(&mut self, url: &str) -> Result<ConnectionTarget, Failure> {
-        let defaults = self.server_defaults.resolved().map_err(Failure::new)?;
-        let target = ConnectionTarget::from_url_or(url, &defaults).map_err(Failure::new)?;
+        let target = self.server_without_password(url)?;
         Ok(self.with_password(target))
+    }
+
+    /// The server of a URL, with no password but its own.
+    pub(crate) fn server_without_password(&self, url: &str) -> Result<ConnectionTarget, Failure> {
+        let defaults = self.server_defaults.resolved().map_err(Failure::new)?;
+        ConnectionTarget::from_url_or(url, &defaults).map_err(Failure::new)
     }
 
     /// The server with its password, where there is one.

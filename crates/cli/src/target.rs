@@ -614,20 +614,20 @@ impl BareFile {
     }
 }
 
-/// For messages and reports: the whole path, or a URL without its password.
+/// For messages and reports: the whole path.
 pub(crate) fn spec_of(path: &Path) -> String {
-    let url = path.to_str().filter(|text| is_url(text));
-    if let Some(server) = url.and_then(|url| Named::from_url(url).ok()) {
-        return server.to_string();
-    }
     path.canonicalize()
         .unwrap_or_else(|_| PathBuf::from(path))
         .display()
         .to_string()
 }
 
-/// The same of a chain.
-pub(crate) fn spec_of_chain(path: &Path, chain: &ChainArgs) -> String {
+/// The same of a chain, or the whole URL of a server without its password.
+pub(crate) fn spec_of_target(path: &Path, chain: &ChainArgs, world: &Env<'_>) -> String {
+    let url = path.to_str().filter(|text| is_url(text));
+    if let Some(Ok(server)) = url.map(|url| world.server_without_password(url)) {
+        return server.to_string();
+    }
     let links = chain.incremental.iter().map(PathBuf::as_path);
     let specs: Vec<String> = std::iter::once(path).chain(links).map(spec_of).collect();
     specs.join(" + ")

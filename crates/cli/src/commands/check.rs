@@ -309,7 +309,7 @@ impl Arguments {
         };
         let server = self.asked_server(&opened, named, world)?;
         self.let_it_go_first(&opened, world);
-        let (options, anew) = self.since(&opened, options_of(self, &world.temp_folder), world)?;
+        let (options, anew) = self.since(&opened, options_of(self, world), world)?;
         let bar = Bar::of_bytes(&self.output, world.terminal, &world.interrupted);
         let mut done = checked(
             &opened,
@@ -488,7 +488,7 @@ impl Arguments {
         world: &Env<'_>,
     ) -> Result<Option<CheckDocument>, Failure> {
         let has_state = self.state.is_some();
-        let options = options_of(self, &world.temp_folder);
+        let options = options_of(self, world);
         let bar = |world: &Env<'_>| Bar::of_bytes(&self.output, world.terminal, &world.interrupted);
         if let Some(server) = server {
             let bar = bar(world);
@@ -540,7 +540,7 @@ impl<'a> CourseOf<'a> {
     }
 }
 
-fn options_of(arguments: &Arguments, temp_folder: &Path) -> CheckOptions {
+fn options_of(arguments: &Arguments, world: &Env<'_>) -> CheckOptions {
     CheckOptions {
         level: match arguments.level {
             LevelName::Pages => Level::Pages,
@@ -550,9 +550,9 @@ fn options_of(arguments: &Arguments, temp_folder: &Path) -> CheckOptions {
         threads: arguments.load.threads(),
         evidence: arguments.evidence,
         selection: arguments.selection.selection(),
-        spec: target::spec_of_chain(&arguments.target, &arguments.chain),
+        spec: target::spec_of_target(&arguments.target, &arguments.chain, world),
         memory: arguments.load.memory_plan(),
-        spill_folder: arguments.load.spill_folder(temp_folder),
+        spill_folder: arguments.load.spill_folder(&world.temp_folder),
         since: None,
     }
 }

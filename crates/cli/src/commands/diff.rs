@@ -214,7 +214,7 @@ impl Arguments {
         Ok(Side {
             unseen: opening.unseen_beside(&cluster, path),
             watch: Watch::begin(&cluster),
-            spec: target::spec_of_chain(path, &chain),
+            spec: target::spec_of_target(path, &chain, world),
             cluster,
         })
     }

@@ -111,7 +111,7 @@ fn look(
     };
     let unseen = opening.unseen_beside(&cluster, &arguments.target);
     let watch = Watch::of_control_file();
-    let mut document = of_cluster(&cluster, arguments)?;
+    let mut document = of_cluster(&cluster, arguments, world)?;
     let gap = unseen.map(UndetectedServer::gap);
     document.coverage.not_checked.extend(gap);
     Ok((document, watch.seen(&cluster).map(Some)))
@@ -124,7 +124,11 @@ struct Found {
     files: ForkFiles,
 }
 
-fn of_cluster(cluster: &Cluster, arguments: &Arguments) -> Result<InspectDocument, Failure> {
+fn of_cluster(
+    cluster: &Cluster,
+    arguments: &Arguments,
+    world: &Env<'_>,
+) -> Result<InspectDocument, Failure> {
     let found = find(cluster, arguments)?;
     let forks = [found.files.clone()];
     let view = DatabaseContext {
@@ -145,7 +149,7 @@ fn of_cluster(cluster: &Cluster, arguments: &Arguments) -> Result<InspectDocumen
         types: &types,
         target: target_of(
             cluster,
-            &target::spec_of_chain(&arguments.target, &arguments.chain),
+            &target::spec_of_target(&arguments.target, &arguments.chain, world),
         ),
     };
     taken_apart(&fork, more, arguments)

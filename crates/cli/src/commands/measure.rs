@@ -150,7 +150,7 @@ impl Arguments {
         let options = MeasureOptions {
             threads: self.load.threads(),
             selection: self.selection.selection(),
-            spec: target::spec_of_chain(&self.target, &self.chain),
+            spec: target::spec_of_target(&self.target, &self.chain, world),
             sample_percent: self.sample,
             memory: self.load.memory_plan(),
             trial_clock: self.try_compression.then_some(clock),

@@ -515,7 +515,7 @@ fn options(
         threads: arguments.load.threads(),
         memory: arguments.load.memory_plan(),
         selection: arguments.selection.selection(),
-        spec: target::spec_of_chain(&arguments.target, &arguments.chain),
+        spec: target::spec_of_target(&arguments.target, &arguments.chain, world),
         spill_folder: arguments.load.spill_folder(&world.temp_folder),
         lock_wait: LOCK_WAIT,
     };

@@ -4,12 +4,12 @@
 use std::process::Command;
 
 use pgclinic_cli::command_line;
-use pgclinic_servers::Checksums;
+use pgclinic_servers::{Checksums, ConnectionDefaults};
 use pgclinic_testkit::{copy_of, seed, server};
 
 use crate::common;
 
-use common::{pgclinic, pgclinic_in, text};
+use common::{pgclinic, pgclinic_from, pgclinic_in, text};
 
 #[test]
 fn every_command_has_a_manual_page() {
@@ -195,4 +195,35 @@ fn the_data_directory_of_the_environment_is_the_target() {
     // What writes is told its target each time.
     let heal = pgclinic_in(&["heal"], &seeded.pgdata).exits(2);
     assert!(heal.err.contains("required arguments"), "{}", heal.err);
+}
+
+/// The report names the server that was asked, and not what the URL alone would mean.
+#[test]
+fn what_a_url_leaves_out_is_taken_from_the_environment_and_reported() {
+    let copy = copy_of(&seed(&server(15), Checksums::On));
+    let running = copy.start().expect("a server");
+    let defaults = ConnectionDefaults {
+        host: Some(running.socket_folder().display().to_string()),
+        user: Some("postgres".into()),
+        database: Some("clinic".into()),
+        ..ConnectionDefaults::default()
+    };
+    let place = running.socket_folder().display().to_string();
+    for line in [
+        &[
+            "check",
+            "postgres://",
+            "--level",
+            "structure",
+            "--format",
+            "json",
+        ][..],
+        &["measure", "postgres://", "--format", "json"],
+    ] {
+        let ran = pgclinic_from(line, defaults.clone());
+        let document: serde_json::Value =
+            serde_json::from_str(&ran.out).unwrap_or_else(|error| panic!("{error}: {}", ran.err));
+        let spec = document["target"]["spec"].as_str().expect("a target");
+        assert!(spec.contains(&place) && spec.contains("/clinic"), "{spec}");
+    }
 }

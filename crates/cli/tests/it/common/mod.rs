@@ -10,7 +10,7 @@ use std::sync::atomic::AtomicBool;
 
 use pgclinic_cli::{Env, Terminal, run};
 use pgclinic_model::{CheckDocument, Severity};
-use pgclinic_servers::Scratch;
+use pgclinic_servers::{ConnectionDefaults, Scratch};
 use pgclinic_testkit::run_as;
 
 /// What a run gave.
@@ -23,30 +23,55 @@ pub(crate) struct Ran {
 
 /// Runs `pgclinic` with these arguments in this process.
 pub(crate) fn pgclinic(arguments: &[&str]) -> Ran {
-    ran(arguments, "", Arc::default(), None)
+    ran(arguments, Around::default())
 }
 
 /// The same with this text on stdin.
 pub(crate) fn pgclinic_reading(arguments: &[&str], stdin: &str) -> Ran {
-    ran(arguments, stdin, Arc::default(), None)
+    let around = Around {
+        stdin,
+        ..Around::default()
+    };
+    ran(arguments, around)
 }
 
 /// The same of somebody whose environment names this data directory.
 pub(crate) fn pgclinic_in(arguments: &[&str], pgdata: &Path) -> Ran {
-    ran(arguments, "", Arc::default(), Some(pgdata))
+    let around = Around {
+        pgdata: Some(pgdata),
+        ..Around::default()
+    };
+    ran(arguments, around)
+}
+
+/// The same of somebody whose environment says what URLs leave out.
+pub(crate) fn pgclinic_from(arguments: &[&str], server_defaults: ConnectionDefaults) -> Ran {
+    let around = Around {
+        server_defaults,
+        ..Around::default()
+    };
+    ran(arguments, around)
 }
 
 /// The same of somebody who changed their mind before it began.
 pub(crate) fn pgclinic_stopped(arguments: &[&str]) -> Ran {
-    ran(arguments, "", Arc::new(AtomicBool::new(true)), None)
+    let around = Around {
+        interrupted: Arc::new(AtomicBool::new(true)),
+        ..Around::default()
+    };
+    ran(arguments, around)
 }
 
-fn ran(
-    arguments: &[&str],
-    stdin: &str,
+/// What is around a run.
+#[derive(Default)]
+struct Around<'a> {
+    stdin: &'a str,
     interrupted: Arc<AtomicBool>,
-    pgdata: Option<&Path>,
-) -> Ran {
+    pgdata: Option<&'a Path>,
+    server_defaults: ConnectionDefaults,
+}
+
+fn ran(arguments: &[&str], around: Around<'_>) -> Ran {
     let (mut out, mut err) = (Vec::new(), Vec::new());
     let terminal = Terminal {
         stdin: false,
@@ -56,15 +81,15 @@ fn ran(
         no_color: true,
     };
     let mut world = Env {
-        stdin: &mut stdin.as_bytes(),
+        stdin: &mut around.stdin.as_bytes(),
         stdout: &mut out,
         stderr: &mut err,
         terminal,
         temp_folder: std::env::temp_dir(),
-        pgdata: pgdata.map(|path| path.as_os_str().to_owned()),
-        server_defaults: Default::default(),
+        pgdata: around.pgdata.map(|path| path.as_os_str().to_owned()),
+        server_defaults: around.server_defaults,
         passwords: pgclinic_servers::Passwords::default(),
-        interrupted,
+        interrupted: around.interrupted,
         has_own_process: false,
     };
     let line = std::iter::once("pgclinic").chain(arguments.iter().copied());
