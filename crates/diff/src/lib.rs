@@ -8,11 +8,13 @@ mod page_comparison;
 mod pairs;
 mod pass;
 mod position;
+mod prepared;
 mod recheck;
 mod relation_maps;
 mod standing;
 mod status;
 mod timelines;
+mod version_files;
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -149,6 +151,8 @@ pub fn diff_clusters(
     if options.selection.is_everything() && !progress.is_interrupted() {
         relation_maps::compare(sides, (progress, server), &mut document);
         status::compare(sides, &mut document);
+        prepared::compare(sides, &mut document);
+        version_files::compare(sides, &mut document);
     }
     for (name, cluster) in [("A", a), ("B", b)] {
         tell_unreadable(name, cluster, &mut document.coverage);
@@ -222,7 +226,7 @@ fn tell_the_rest(coverage: &mut DiffCoverage) {
             "two copies may differ there at any time",
         ),
         (
-            "pg_wal, pg_replslot, pg_logical, pg_stat, pg_subtrans, pg_notify, pg_serial, pg_snapshots, pg_twophase, settings and logs",
+            "pg_wal, pg_replslot, pg_logical, pg_stat, pg_subtrans, pg_notify, pg_serial, pg_snapshots, settings and logs",
             "they belong to each server by itself, or are made again when it starts",
         ),
     ];

@@ -37,8 +37,54 @@ pub fn are_alike(
         return true;
     }
     match (masked(a, method, block), masked(b, method, block)) {
-        (Some(a), Some(b)) => a == b,
+        (Some(of_a), Some(of_b)) => of_a == of_b && !contradict_each_other((a, b), method),
         _ => a == b,
+    }
+}
+
+/// What may differ may not say opposite things: pages of rows and of sequences that are equal
+/// otherwise.
+fn contradict_each_other((a, b): (&[u8], &[u8]), method: Option<AccessMethod>) -> bool {
+    let (Some(a), Some(b)) = (Page::parse(a), Page::parse(b)) else {
+        return false;
+    };
+    let contradict = match method.or_else(|| method_of(a)) {
+        Some(AccessMethod::Heap) => hints_exclude_each_other,
+        Some(AccessMethod::Sequence) => values_exclude_each_other,
+        _ => return false,
+    };
+    let rows = a.line_pointers().zip(b.line_pointers());
+    let tuples = rows.filter_map(|((_, a_pointer), (_, b_pointer))| {
+        let a = a.item(a_pointer).and_then(HeapTuple::parse)?;
+        Some((a, b.item(b_pointer).and_then(HeapTuple::parse)?))
+    });
+    tuples.into_iter().any(|(a, b)| contradict(a, b))
+}
+
+/// The fate of a transaction never changes.
+fn hints_exclude_each_other(a: HeapTuple<'_>, b: HeapTuple<'_>) -> bool {
+    let pairs = [HEAP_XMIN_FROZEN, HEAP_XMAX_COMMITTED | HEAP_XMAX_INVALID];
+    pairs.into_iter().any(|both| {
+        let (of_a, of_b) = (a.t_infomask() & both, b.t_infomask() & both);
+        of_a & of_b == 0 && of_a | of_b == both && of_a != 0 && of_b != 0
+    })
+}
+
+/// Between two records of WAL each value that a sequence gives lowers `log_cnt`.
+fn values_exclude_each_other(a: HeapTuple<'_>, b: HeapTuple<'_>) -> bool {
+    let of = |tuple: HeapTuple<'_>| {
+        let data = tuple.bytes().get(usize::from(tuple.t_hoff())..)?;
+        let number = |at: usize| {
+            let bytes = data.get(at..)?.first_chunk::<8>()?;
+            Some(i64::from_le_bytes(*bytes))
+        };
+        Some((number(0)?, number(8)?))
+    };
+    match (of(a), of(b)) {
+        (Some((value_a, count_a)), Some((value_b, count_b))) => {
+            count_a == count_b && value_a != value_b
+        }
+        _ => false,
     }
 }
 
@@ -239,6 +285,45 @@ mod tests {
         alike(|page| page[8191] = 1, true);
         let combo_command = |page: &mut [u8]| page[8160 + 20] = 0x20;
         alike(combo_command, true);
+    }
+
+    #[test]
+    fn hints_may_be_missing_and_not_opposite() {
+        let with = |bits: u8| {
+            let mut page = page();
+            page[8160 + 21] = bits;
+            page
+        };
+        let alike = |a: u8, b: u8| {
+            let heap = Some(AccessMethod::Heap);
+            are_alike((&with(a), &with(b)), Fork::Main, heap, 0)
+        };
+        let (xmin_committed, xmin_invalid, xmax_committed, xmax_invalid) = (1, 2, 4, 8);
+        assert!(alike(xmin_committed, 0) && alike(0, xmax_invalid));
+        assert!(alike(xmin_committed | xmax_invalid, xmin_committed));
+        assert!(!alike(xmin_committed, xmin_invalid));
+        assert!(!alike(xmax_committed, xmax_invalid | xmin_committed));
+    }
+
+    #[test]
+    fn a_sequence_counts_down_with_its_values() {
+        let with = |value: u8, left: u8| {
+            let mut page = page();
+            let pointer = LinePointer::new(8136, LpFlags::Normal, 41);
+            put(&mut page, 24, &pointer.0.to_le_bytes());
+            put_u16(&mut page, 14, 8136);
+            page[8136..8192].fill(0);
+            put_u16(&mut page, 8136 + 18, 3);
+            page[8136 + 22] = 24;
+            (page[8160], page[8168]) = (value, left);
+            page
+        };
+        let alike = |a: (u8, u8), b: (u8, u8)| {
+            let sequence = Some(AccessMethod::Sequence);
+            are_alike((&with(a.0, a.1), &with(b.0, b.1)), Fork::Main, sequence, 0)
+        };
+        assert!(alike((33, 0), (5, 28)) && alike((7, 3), (7, 3)));
+        assert!(!alike((33, 5), (5, 5)));
     }
 
     #[test]

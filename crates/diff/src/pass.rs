@@ -410,7 +410,8 @@ fn is_missed(sides: (Side<'_>, Side<'_>), names: &Names, pair: &Pair) -> bool {
         Copy::B => sides.1.cluster,
     };
     let is_at_rest = !cluster.needs_recovery() && !cluster.is_partial();
-    is_at_rest && there.fork == Fork::Main && names.name(lacking, there)
+    let is_lasting = matches!(there.fork, Fork::Main | Fork::Init);
+    is_at_rest && is_lasting && names.name(lacking, there)
 }
 
 /// The copy's file ends before the block.

@@ -9,7 +9,7 @@ use pgclinic_model::Rule;
 use pgclinic_model::document::Level;
 
 use crate::check::DatabaseCheck;
-use crate::files::small_files::{prepared, read_prepared};
+use crate::files::small_files::read_prepared;
 use crate::findings::{Draft, Findings};
 
 /// The rule.
@@ -33,7 +33,7 @@ impl DatabaseCheck for OrphanFile {
         };
         // The commit of a prepared transaction will name the files that it made.
         let cluster = database.cluster;
-        let prepared = prepared(cluster).into_iter();
+        let prepared = cluster.prepared_files().into_iter();
         let prepared: Option<Vec<TwoPhase>> = prepared
             .map(|(path, _)| read_prepared(cluster, &path))
             .collect();

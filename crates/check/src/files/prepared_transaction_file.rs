@@ -8,7 +8,7 @@ use pgclinic_model::{Rule, Severity};
 use pgclinic_source::{SourceErrorKind, read_all};
 
 use crate::check::ClusterCheck;
-use crate::files::small_files::{PREPARED_BYTES_MAX, prepared};
+use crate::files::small_files::PREPARED_BYTES_MAX;
 use crate::findings::{Draft, Findings};
 
 /// The rule.
@@ -28,7 +28,7 @@ impl ClusterCheck for PreparedTransactionFile {
     }
 
     fn check(&self, cluster: &Cluster, out: &mut Findings) {
-        for (path, xid) in prepared(cluster) {
+        for (path, xid) in cluster.prepared_files() {
             let bytes = match read_all(cluster.source().as_ref(), &path, PREPARED_BYTES_MAX) {
                 Ok(bytes) => bytes,
                 Err(error) if error.kind == SourceErrorKind::NotFound => continue,

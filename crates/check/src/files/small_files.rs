@@ -1,26 +1,13 @@
 //! Small files outside of the databases that checks read: prepared transactions, replication.
 
 use pgclinic_cluster::Cluster;
-use pgclinic_format::{TwoPhase, Xid, two_phase};
+use pgclinic_format::TwoPhase;
 use pgclinic_source::EntryKind;
 
 /// Where replication origins keep how far they have come.
 pub(crate) const ORIGINS: &str = "pg_logical/replorigin_checkpoint";
 /// Longer than any that can be read into memory with ease; longer ones are told as unread.
 pub(crate) const PREPARED_BYTES_MAX: u64 = 64 << 20;
-
-/// The files of prepared transactions, with the transaction in their names.
-pub(crate) fn prepared(cluster: &Cluster) -> Vec<(String, Xid)> {
-    let entries = cluster.source().list("pg_twophase").unwrap_or_default();
-    // One that is no regular file is there all the same: who reads it learns why it cannot be.
-    entries
-        .into_iter()
-        .filter_map(|entry| {
-            let xid = two_phase::xid_of_name(&entry.name, cluster.layout.major)?;
-            Some((format!("pg_twophase/{}", entry.name), xid))
-        })
-        .collect()
-}
 
 /// What a prepared transaction's file says; nothing when it cannot be read or is not right.
 pub(crate) fn read_prepared(cluster: &Cluster, path: &str) -> Option<TwoPhase> {
@@ -43,7 +30,7 @@ pub(crate) fn slots(cluster: &Cluster) -> Vec<String> {
 
 /// All of these files that there are.
 pub(crate) fn checked(cluster: &Cluster) -> Vec<String> {
-    let prepared = prepared(cluster).into_iter().map(|(path, _)| path);
+    let prepared = cluster.prepared_files().into_iter().map(|(path, _)| path);
     let more = slots(cluster).into_iter().chain([ORIGINS.to_owned()]);
     prepared.chain(more).collect()
 }

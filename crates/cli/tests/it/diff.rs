@@ -4,7 +4,7 @@ use pgclinic_model::document::{Copy, DiffBlock, DiffDocument, DiffVerdict, Diffe
 
 use crate::common;
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::process::Command;
@@ -102,7 +102,7 @@ fn copies_are_told_apart_by_their_wal() {
 
     // A file that its own catalogs name is lost, whichever copy is the older.
     let (named, aside) = (b.pgdata.join(&docs), b.pgdata.join("docs.aside"));
-    std::fs::rename(&named, &aside).expect("a file moved");
+    fs::rename(&named, &aside).expect("a file moved");
     let lost = diff(&a.pgdata, &b.pgdata, 1);
     let [lost] = blocks(&lost, &docs) else {
         panic!("{:?}", lost.forks)
@@ -111,7 +111,7 @@ fn copies_are_told_apart_by_their_wal() {
         (lost.difference, lost.copy),
         (Difference::Lost, Some(Copy::B))
     );
-    std::fs::rename(&aside, &named).expect("a file moved");
+    fs::rename(&aside, &named).expect("a file moved");
 
     // An old page put back is stale, a hurt one unsound, and both are told with their copy.
     let old = block(&a.pgdata, &docs, 0);
@@ -196,13 +196,13 @@ fn a_file_that_the_server_removed_after_a_backup_is_not_lost_though_both_end_at_
     }
     let label = "SELECT labelfile FROM pg_backup_stop(false)";
     let label = session.query_value(label).expect(label).expect("a label");
-    std::fs::write(folder.join("backup_label"), label).expect("a label");
-    let _ = std::fs::remove_file(folder.join("postmaster.pid"));
-    for entry in std::fs::read_dir(copy.pgdata.join("pg_wal")).expect("pg_wal") {
+    fs::write(folder.join("backup_label"), label).expect("a label");
+    let _ = fs::remove_file(folder.join("postmaster.pid"));
+    for entry in fs::read_dir(copy.pgdata.join("pg_wal")).expect("pg_wal") {
         let entry = entry.expect("an entry");
         if entry.path().is_file() {
             let to = folder.join("pg_wal").join(entry.file_name());
-            std::fs::copy(entry.path(), to).expect("a segment");
+            fs::copy(entry.path(), to).expect("a segment");
         }
     }
     let document = diff(&copy.pgdata, &folder, 0);
@@ -304,7 +304,7 @@ fn what_no_wal_explains_contradicts() {
     let docs = stop(&a, "CHECKPOINT");
     let b = again(&a, &seeded);
     let (sound_a, sound_b) = (a.pgdata.join(&docs), b.pgdata.join(&docs));
-    let whole = std::fs::read(&sound_a).expect("a file");
+    let whole = fs::read(&sound_a).expect("a file");
 
     // The end of a file is gone, though a checkpoint had written it.
     let last = whole.len() as u64 / 8192 - 1;
@@ -317,7 +317,7 @@ fn what_no_wal_explains_contradicts() {
     );
     assert!(told.why.contains("redo point"), "{told:?}");
     assert_eq!((told.lsn_a.is_some(), told.lsn_b), (true, None));
-    std::fs::write(&sound_b, &whole).expect("a file");
+    fs::write(&sound_b, &whole).expect("a file");
 
     // A value has changed and nothing tells when.
     let mut other = block(&a.pgdata, &docs, 1);
@@ -366,10 +366,10 @@ fn another_major_and_another_build_are_no_copies() {
 
     // The same cluster, with segments of half the size.
     let control = other.pgdata.join("global/pg_control");
-    let mut bytes = std::fs::read(&control).expect("a control file");
+    let mut bytes = fs::read(&control).expect("a control file");
     put_u32(&mut bytes, 220, 65_536);
     assert!(control_file::seal(&mut bytes));
-    std::fs::write(&control, bytes).expect("a control file");
+    fs::write(&control, bytes).expect("a control file");
     let refused = pgclinic(&["diff", text(&newer.pgdata), text(&other.pgdata)]).exits(2);
     let why = "pages or segments differ in size";
     assert!(refused.err.contains(why), "{}", refused.err);
@@ -415,9 +415,9 @@ fn beside(document: &DiffDocument) -> Vec<(&str, Difference, Option<Copy>, &[u64
 }
 
 fn flip(path: &Path, at: usize) {
-    let mut bytes = std::fs::read(path).expect("a file");
+    let mut bytes = fs::read(path).expect("a file");
     bytes[at] ^= 1;
-    std::fs::write(path, bytes).expect("a file");
+    fs::write(path, bytes).expect("a file");
 }
 
 #[test]
@@ -436,7 +436,7 @@ fn status_files_and_maps_of_one_moment_are_compared() {
 
     flip(&b.pgdata.join("pg_xact/0000"), 100);
     flip(&b.pgdata.join(&map), 12);
-    std::fs::remove_file(b.pgdata.join("pg_multixact/offsets/0000")).expect("a file");
+    fs::remove_file(b.pgdata.join("pg_multixact/offsets/0000")).expect("a file");
     let document = diff(&a.pgdata, &b.pgdata, 1);
     assert_eq!(document.verdict, DiffVerdict::Contradictory);
     assert!(document.forks.is_empty(), "{:?}", document.forks);
@@ -499,10 +499,10 @@ fn a_tablespace_whose_link_leads_nowhere_is_told_once() {
     let a = copy_of(&seeded);
     stop(&a, "CHECKPOINT");
     let b = again(&a, &seeded);
-    let links = std::fs::read_dir(b.pgdata.join("pg_tblspc")).expect("a directory");
+    let links = fs::read_dir(b.pgdata.join("pg_tblspc")).expect("a directory");
     let link = links.map(|entry| entry.expect("an entry").path());
     let link = link.last().expect("a tablespace");
-    std::fs::remove_file(&link).expect("a link");
+    fs::remove_file(&link).expect("a link");
     std::os::unix::fs::symlink("/nowhere/at/all", &link).expect("a link");
     let name = link.file_name().expect("a name").to_string_lossy();
     for (one, other) in [(&a, &b), (&b, &a)] {
@@ -513,4 +513,57 @@ fn a_tablespace_whose_link_leads_nowhere_is_told_once() {
         let told = gaps.filter(|gap| gap.what.contains(&format!("pg_tblspc/{name}")));
         assert_eq!(told.count(), 1, "{:?}", document.coverage.not_checked);
     }
+}
+
+/// Its file is the only thing that a server has of it after a shutdown; WAL still has its begin.
+#[test]
+fn a_prepared_transaction_whose_file_is_lost_is_told_by_every_verb() {
+    let copy = copy_of(&seed(&server(15), Checksums::On));
+    fs::write(
+        copy.pgdata.join("postgresql.auto.conf"),
+        "max_prepared_transactions = 3\n",
+    )
+    .expect("a setting");
+    stop(
+        &copy,
+        "CREATE TABLE public.promised (id int);BEGIN;INSERT INTO public.promised SELECT generate_series(1, 77);PREPARE TRANSACTION 'waits'",
+    );
+    let whole = again(&copy, &seed(&server(15), Checksums::On));
+    assert_eq!(
+        diff(&whole.pgdata, &copy.pgdata, 0).verdict,
+        DiffVerdict::Same
+    );
+    pgclinic(&["check", text(&copy.pgdata), "-q"]).exits(0);
+    let folder = copy.pgdata.join("pg_twophase");
+    let entry = fs::read_dir(&folder).expect("a directory").next();
+    let path = entry.expect("a file").expect("a file").path();
+    fs::remove_file(&path).expect("a file");
+
+    let document = diff(&whole.pgdata, &copy.pgdata, 1);
+    let [file] = document.files.as_slice() else {
+        panic!("{:?}", document.files)
+    };
+    assert_eq!(
+        (file.difference, file.copy),
+        (Difference::Lost, Some(Copy::B))
+    );
+    let checked = pgclinic(&["check", text(&copy.pgdata)]).exits(1);
+    fs::remove_file(whole.pgdata.join("base/1/PG_VERSION")).expect("a version");
+    let document = diff(&whole.pgdata, &copy.pgdata, 1);
+    let lost = document.files.iter().map(|file| file.copy);
+    assert_eq!(Vec::from_iter(lost), [Some(Copy::B), Some(Copy::A)]);
+    assert!(
+        checked.out.contains("its PREPARE TRANSACTION"),
+        "{}",
+        checked.out
+    );
+    let out = tempfile::tempdir().expect("a directory");
+    let out = out.path().join("rows");
+    let line = ["salvage", text(&copy.pgdata), "--to", text(&out)];
+    let salvaged = pgclinic(&line).exits(3);
+    assert!(
+        salvaged.out.contains("changes of 1 prepared transaction"),
+        "{}",
+        salvaged.out
+    );
 }
