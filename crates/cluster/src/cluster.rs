@@ -26,6 +26,8 @@ use crate::state::{Recovered, State};
 use crate::transaction_log::TransactionLog;
 use crate::wal::{Chain, LabelState, Recovery, Replay, WalSurvey};
 
+/// Bytes of older WAL that are read for a witness alone.
+const ASIDE_BYTES: u64 = 256 << 20;
 /// Bytes that a shutdown checkpoint takes in the WAL at most, page headers included.
 pub const CHECKPOINT_BYTES: u64 = 256;
 
@@ -341,6 +343,24 @@ impl Cluster {
             Some(survey.older(self.source.as_ref(), recovery))
         };
         self.wal.older.get_or_init(read).as_ref()
+    }
+
+    /// The same where it was read already, or is soon read.
+    pub(crate) fn older_wal_aside(&self) -> Option<&Chain> {
+        if let Some(known) = self.wal.older.get() {
+            return known.as_ref();
+        }
+        (self.older_wal_bytes()? <= ASIDE_BYTES).then_some(())?;
+        self.older_wal()
+    }
+
+    /// How much that is.
+    pub(crate) fn older_wal_bytes(&self) -> Option<u64> {
+        let (recovery, survey) = (self.recovery()?, self.wal_survey()?);
+        let oldest = survey
+            .oldest
+            .checked_mul(u64::from(recovery.shape.segment_bytes))?;
+        recovery.start.redo.0.checked_sub(oldest)
     }
 
     /// A server at work has written WAL since it was read: what is compared with its end tells

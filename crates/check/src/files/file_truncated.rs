@@ -1,5 +1,6 @@
 //! A table ends before blocks that its indexes or its visibility map know.
 
+use pgclinic_cluster::MarkedBeyond;
 use pgclinic_format::index_page::AccessMethod;
 use pgclinic_format::{BlockNo, Fork};
 use pgclinic_model::Rule;
@@ -8,7 +9,6 @@ use pgclinic_model::plan::Safety;
 
 use crate::entries::lost_map;
 use crate::entries::lost_rows::{IndexWitness, ask_indexes, best, without_foreign};
-use crate::files::map_beyond_end::last_marked_beyond;
 use crate::findings::{Draft, Findings};
 use crate::page::zeroed_page::has_checksums;
 use crate::relation_check::{RelationCheck, RelationCx};
@@ -55,7 +55,10 @@ impl RelationCheck for FileTruncated {
         match (marked, leading.as_slice()) {
             (None, []) => {
                 let why = "pg_class counts more pages than the file has";
-                if !is_denied && counts_more(relation) && lost_map::is_lost(relation) {
+                if is_denied || tell_logged(relation, out) {
+                    return;
+                }
+                if counts_more(relation) && lost_map::is_lost(relation) {
                     let what = format!("blocks past the end, {end},");
                     lost_map::leave_open(relation, &what, why, out);
                 }
@@ -71,20 +74,38 @@ impl RelationCheck for FileTruncated {
     }
 }
 
+/// WAL from before the last checkpoint has records of blocks behind the end; whether it has.
+fn tell_logged(relation: &RelationCx<'_>, out: &mut Findings) -> bool {
+    let fork = relation.fork;
+    let missed = fork.cluster.map(|own| own.missed_by_wal(fork.files));
+    let beyond = missed.map(|missed| missed.beyond).unwrap_or_default();
+    let Some(last) = beyond.last().copied() else {
+        return false;
+    };
+    let missing = what_is_missing(relation, last);
+    let draft = draft_of(
+        relation,
+        format!("{missing}: WAL has records of block {last}"),
+        last,
+    );
+    out.add(draft);
+    true
+}
+
 /// The catalog counts more pages than there are.
 fn counts_more(relation: &RelationCx<'_>) -> bool {
     let counted = relation.fork.relation.map_or(0, |own| own.relpages);
     u64::try_from(counted).is_ok_and(|counted| counted > relation.fork.blocks)
 }
 
-/// The last block that the visibility map marks behind the table's end.
-fn marked_beyond(relation: &RelationCx<'_>) -> Option<BlockNo> {
+/// What the visibility map marks behind the table's end.
+fn marked_beyond(relation: &RelationCx<'_>) -> Option<MarkedBeyond> {
     let map = relation.neighbours.beside(relation.fork, Fork::Vm)?;
     let pages = (map.build, has_checksums(map));
-    let (_, marked) = last_marked_beyond(relation.source, map.files, pages, relation.fork.blocks)?;
     // Recovery may still change the map, as it changes what it speaks of.
-    let is_believed = relation.believes_absence_of(relation.fork, marked);
-    is_believed.then_some(marked)
+    let is_believed = |block| relation.believes_absence_of(relation.fork, block);
+    let end = relation.fork.blocks;
+    MarkedBeyond::of(relation.source, map.files, pages, end, is_believed)
 }
 
 /// One entry of one index that leads far behind the end is rather wrong itself: rows stood in all
@@ -110,16 +131,15 @@ fn accuse(indexes: &[&IndexWitness<'_>], end: u64, out: &mut Findings) {
 fn tell(
     relation: &RelationCx<'_>,
     indexes: &[&IndexWitness<'_>],
-    marked: Option<BlockNo>,
+    marked: Option<MarkedBeyond>,
     out: &mut Findings,
 ) {
-    let end = relation.fork.blocks;
     let named = indexes.iter().map(|own| own.highest).max();
-    let last = named.max(marked).unwrap_or(0);
+    let last = named.max(marked.map(|own| own.last)).unwrap_or(0);
     let witness = best(indexes.iter().copied());
     let rows = match witness {
         Some(witness) => witness.counts_rows().then_some(witness.entries),
-        None => estimated_rows(relation, last),
+        None => marked.and_then(|marked| estimated_rows(relation, marked.lost)),
     };
     let by_whom = match witness {
         Some(witness) => format!(
@@ -130,7 +150,17 @@ fn tell(
         None => format!("the visibility map marks block {last}{}", about(rows)),
     };
     let message = format!("{}: {by_whom}", what_is_missing(relation, last));
-    let mut draft = relation
+    let mut draft = draft_of(relation, message, last);
+    for own in indexes {
+        draft = draft.fact(&format!("entries_of {}", own.name()), own.entries);
+    }
+    draft.rows = rows;
+    out.add(with_marked(draft, marked));
+}
+
+fn draft_of(relation: &RelationCx<'_>, message: String, last: BlockNo) -> Draft {
+    let end = relation.fork.blocks;
+    relation
         .draft_of_relation(&FILE_TRUNCATED, message)
         .fact("blocks", end)
         .fact("first_missing", end)
@@ -139,17 +169,12 @@ fn tell(
             "stop the server before it writes to the table; copy the cluster; then take {} from a backup or standby and replay WAL; no VACUUM and no REINDEX before that",
             relation.fork.files.path(0)
         ))
-        .rooted();
-    for own in indexes {
-        draft = draft.fact(&format!("entries_of {}", own.name()), own.entries);
-    }
-    draft.rows = rows;
-    out.add(with_marked(draft, marked));
+        .rooted()
 }
 
-fn with_marked(draft: Draft, marked: Option<BlockNo>) -> Draft {
+fn with_marked(draft: Draft, marked: Option<MarkedBeyond>) -> Draft {
     match marked {
-        Some(marked) => draft.fact("marked_block", marked),
+        Some(marked) => draft.fact("marked_block", marked.last),
         None => draft,
     }
 }
@@ -165,12 +190,11 @@ fn what_is_missing(relation: &RelationCx<'_>, last: BlockNo) -> String {
     }
 }
 
-/// Rows on the blocks that are missing, by the catalog's estimate of how many a page has.
-fn estimated_rows(relation: &RelationCx<'_>, last: BlockNo) -> Option<u64> {
+/// Rows on so many blocks, by the catalog's estimate of how many a page has.
+fn estimated_rows(relation: &RelationCx<'_>, blocks: u64) -> Option<u64> {
     let own = relation.fork.relation?;
     let pages = u64::try_from(own.relpages).ok()?;
-    let missing = (u64::from(last) + 1).checked_sub(relation.fork.blocks)?;
-    own.reltuples?.checked_mul(missing)?.checked_div(pages)
+    own.reltuples?.checked_mul(blocks)?.checked_div(pages)
 }
 
 fn about(rows: Option<u64>) -> String {

@@ -1,12 +1,10 @@
 //! The visibility map says something about pages behind the end of the table.
 
 use pgclinic_cluster::inventory::{Inventory, is_orphan};
-use pgclinic_cluster::{Build, Comparison, DatabaseContext, ForkFiles, map_page};
-use pgclinic_format::visibility_map::{heap_blocks_per_page, last_marked};
-use pgclinic_format::{BlockNo, Fork, Page};
+use pgclinic_cluster::{Comparison, DatabaseContext, ForkFiles, MarkedBeyond};
+use pgclinic_format::{BlockNo, Fork};
 use pgclinic_model::Rule;
 use pgclinic_model::document::Level;
-use pgclinic_source::Source;
 
 use crate::check::DatabaseCheck;
 use crate::findings::{Draft, Findings};
@@ -48,9 +46,10 @@ impl DatabaseCheck for MapBeyondEnd {
             let Some(table) = tables.get(&(map.home.tablespace, map.filenode)) else {
                 continue;
             };
-            let Some((page, block, blocks)) = beyond(database, map, table) else {
+            let Some((marked, blocks)) = beyond(database, map, table) else {
                 continue;
             };
+            let (page, block) = (marked.map_page, marked.last);
             if is_orphan(database, map) {
                 continue;
             }
@@ -71,39 +70,16 @@ fn segment_of(database: &DatabaseContext<'_>, block: BlockNo) -> u32 {
     u32::try_from(segment).unwrap_or(0)
 }
 
-/// The last map page that marks a block behind the table's end, that block, and the table's blocks.
+/// What the map marks behind the table's end, and the table's blocks.
 fn beyond(
     database: &DatabaseContext<'_>,
     map: &ForkFiles,
     table: &ForkFiles,
-) -> Option<(BlockNo, BlockNo, u64)> {
+) -> Option<(MarkedBeyond, u64)> {
     let build = database.cluster.build;
     let blocks = table.blocks(build.block_size, build.segment_bytes);
     let source = database.cluster.source().as_ref();
     let is_summed = database.cluster.checksums() == Some(true);
-    let (page, marked) = last_marked_beyond(source, map, (build, is_summed), blocks)?;
-    Some((page, marked, blocks))
-}
-
-/// The last page of a map that marks a block behind the end of a table of so many blocks, and that
-/// block.
-pub(crate) fn last_marked_beyond(
-    source: &dyn Source,
-    map: &ForkFiles,
-    (build, is_summed): (Build, bool),
-    blocks: u64,
-) -> Option<(BlockNo, BlockNo)> {
-    let covered = heap_blocks_per_page(usize::try_from(build.block_size).ok()?);
-    let first = blocks.checked_div(covered)?;
-    // Pages of the map behind this one could only be about blocks that no table can have.
-    let pages = map
-        .blocks(build.block_size, build.segment_bytes)
-        .min(u64::from(BlockNo::MAX) / covered + 1);
-    (first..pages).rev().find_map(|number| {
-        let page_number = BlockNo::try_from(number).ok()?;
-        // The bits of a damaged page mean nothing.
-        let bytes = map_page(source, map, (build, is_summed), page_number)?;
-        let marked = last_marked(Page::parse(&bytes)?, number * covered)?;
-        (u64::from(marked) >= blocks).then_some((page_number, marked))
-    })
+    let marked = MarkedBeyond::of(source, map, (build, is_summed), blocks, |_| true)?;
+    Some((marked, blocks))
 }

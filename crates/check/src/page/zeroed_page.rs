@@ -74,7 +74,10 @@ impl RelationCheck for ZeroedPage {
         let marks = marks_beside(relation);
         if witnesses.iter().all(|witness| witness.entries == 0) && marks.is_none() {
             let is_denied = witnesses.iter().any(IndexWitness::denies_all);
-            if !is_denied && lost_map::is_lost(relation) {
+            if is_denied || tell_logged(relation, out) {
+                return;
+            }
+            if lost_map::is_lost(relation) {
                 let what = format!("{} all-zero pages", blocks().count());
                 lost_map::leave_open(relation, &what, "they may have held rows", out);
             }
@@ -95,6 +98,19 @@ impl RelationCheck for ZeroedPage {
             }
         }
     }
+}
+
+/// Pages of which WAL from before the last checkpoint has records; whether there are some.
+fn tell_logged(relation: &RelationCx<'_>, out: &mut Findings) -> bool {
+    let fork = relation.fork;
+    let missed = fork.cluster.map(|own| own.missed_by_wal(fork.files));
+    let zeroed = missed.map(|missed| missed.zeroed).unwrap_or_default();
+    for block in &zeroed {
+        let message = format!("block {block} is all zero, but WAL has records of it");
+        let draft = relation.draft(&ZEROED_PAGE, *block, message);
+        out.add(draft.cause(causes::whole_page_zeroed::cause()).rooted());
+    }
+    !zeroed.is_empty()
 }
 
 /// Pages that recovery leaves alone and that no index could be asked about: recovery writes the

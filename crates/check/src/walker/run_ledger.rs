@@ -357,7 +357,9 @@ impl RunLedger {
                 self.not_checked(super::not_checked(trouble));
             }
         }
-        let older = cluster.older_wal().filter(|_| level == Level::Full);
+        let older = (level == Level::Full)
+            .then(|| cluster.older_wal())
+            .flatten();
         let bytes = replay.map_or(0, |replay| replay.bytes) + older.map_or(0, |older| older.bytes);
         self.coverage.bytes_seen += bytes;
         self.coverage.bytes_checked += bytes;

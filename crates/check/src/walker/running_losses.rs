@@ -16,7 +16,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use pgclinic_cluster::wal::ReplayEffect;
 use pgclinic_cluster::{
-    Catalog, Cluster, Comparison, DatabaseContext, ForkFiles, Persistence, file_place, read_block,
+    Catalog, Cluster, Comparison, DatabaseContext, ForkFiles, MarkedBeyond, Persistence,
+    file_place, read_block,
 };
 use pgclinic_format::index_page::AccessMethod;
 use pgclinic_format::{BlockNo, Fork, Oid, Page};
@@ -29,7 +30,6 @@ use crate::check::ForkCx;
 use crate::consequences;
 use crate::entries::named_blocks::NamedBlocks;
 use crate::files::file_truncated::FileTruncated;
-use crate::files::map_beyond_end::last_marked_beyond;
 use crate::findings::Findings;
 use crate::page::emptied_page::{EmptiedPage, is_emptied};
 use crate::page::zeroed_page::{ZeroedPage, has_checksums, map_of};
@@ -323,8 +323,8 @@ fn lacks_marked_blocks(job: &ForkCx<'_>, relations: &DatabaseRelations<'_>) -> b
         return false;
     };
     let pages = (map.build, has_checksums(map));
-    let beyond = last_marked_beyond(source, map.files, pages, job.blocks);
-    if beyond.is_some_and(|(_, last)| is_nothing(job, last.into())) {
+    let beyond = MarkedBeyond::of(source, map.files, pages, job.blocks, |_| true);
+    if beyond.is_some_and(|marked| is_nothing(job, marked.last.into())) {
         return true;
     }
     relations.zeroed_in(job).is_some_and(|zeroed| {

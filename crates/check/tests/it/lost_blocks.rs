@@ -1,7 +1,9 @@
 //! Blocks of a table that are gone, or all zero, are missed by its indexes: on real servers, with
 //! every kind of index, and with what is legal beside.
 
+mod dead_entries;
 mod emptied;
+mod logged;
 mod map_pages;
 
 use std::fs::File;
@@ -145,7 +147,10 @@ fn zeroed_pages_are_missed_by_the_indexes_that_name_rows_there() {
     for level in [Level::Structure, Level::Full] {
         let document = clinic.check(level);
         let told = told(&document);
+        // Of tables without a witness WAL may still know what was written last.
+        let is_of_wal = |name: &str| name == "t_bare" || name == "t_brin";
         let zeroed = told.iter().filter(|own| own.0 == "zeroed-page");
+        let zeroed = zeroed.filter(|own| !is_of_wal(&own.1));
         let zeroed: Vec<_> = zeroed.map(|own| (own.1.as_str(), own.2)).collect();
         let toast = toast.rsplit('.').next().expect("a name");
         assert_eq!(
@@ -534,6 +539,9 @@ fn a_map_that_is_gone_leaves_open_what_it_would_prove() {
     // From 18 on `pg_class` may hold restored statistics of a table that has no map yet.
     let mut clinic = Clinic::on(17, Checksums::On, TABLES);
     execute(clinic.server(), "VACUUM ANALYZE");
+    // WAL that would know is gone.
+    execute(clinic.server(), "SELECT pg_switch_wal()");
+    execute(clinic.server(), "CHECKPOINT");
     let bare = clinic.path("public.t_bare");
     clinic.stop();
     let map = PathBuf::from(format!("{}_vm", bare.display()));

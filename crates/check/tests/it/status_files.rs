@@ -112,8 +112,11 @@ fn a_prepared_transaction_that_wal_alone_knows_is_missed() {
         let path = format!("pg_twophase/{}", own.name);
         let patch = OverlayPatch::Remove { path: path.clone() };
         let overlay = Overlay::new(folder, vec![patch]).expect("a patch");
-        let missed = told_at(Level::Full, Arc::new(overlay));
-        assert_eq!(missed, [format!("prepared-transaction-file {path}")]);
+        let overlay: Arc<dyn Source> = Arc::new(overlay);
+        for level in [Level::Structure, Level::Full] {
+            let missed = told_at(level, Arc::clone(&overlay));
+            assert_eq!(missed, [format!("prepared-transaction-file {path}")]);
+        }
     }
 }
 

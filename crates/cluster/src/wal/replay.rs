@@ -13,7 +13,7 @@ use pgclinic_source::Source;
 use crate::error::ReadGap;
 use crate::wal::block_history::MINIMAL;
 use crate::wal::recovery::{LabelState, Recovery, StartKind};
-use crate::wal::touched::{FirstRecord, ReplayEffect, Touched};
+use crate::wal::touched::{ReplayEffect, Touched};
 
 /// Behind a redo point without WAL, pages are taken for younger up to here.
 const YOUNGER_MAX: u64 = 1 << 40;
@@ -190,6 +190,11 @@ impl Replay {
         self.touched.had_content(file, fork, block)
     }
 
+    /// Blocks of the main fork of which records speak, in order.
+    pub(crate) fn blocks_of(&self, file: FileNumber) -> impl Iterator<Item = BlockNo> {
+        self.touched.blocks_of(file)
+    }
+
     /// A truncation cut the block of the main fork off, and a file of so many blocks need not have
     /// it back: no later record shows that it grew over the block, or it did, with a page that may
     /// be all zero.
@@ -242,17 +247,14 @@ impl Replay {
     fn record(&mut self, record: &Record<'_>, recovery: &Recovery) {
         self.records += 1;
         self.raise_xid(record.header.xid);
-        for block in &record.blocks {
-            let first = match (block.rewrites(), block.image.is_some()) {
-                (false, _) => FirstRecord::Reads,
-                (true, true) => FirstRecord::BringsImage,
-                (true, false) => FirstRecord::Initialises,
-            };
-            self.touched
-                .block(block.file, block.fork, block.block, first);
-        }
+        record
+            .blocks
+            .iter()
+            .for_each(|block| self.touched.note(block));
         self.mapped.extend(mapped_files(record));
-        match Event::of(record, recovery.shape.major) {
+        let event = Event::of(record, recovery.shape.major);
+        self.touched.note_files(&event);
+        match event {
             Event::Checkpoint { checkpoint, .. } => {
                 self.raise_to(checkpoint.next_xid());
                 self.raise_multi(checkpoint.next_multi, checkpoint.next_multi_offset);
@@ -266,7 +268,6 @@ impl Replay {
             Event::Ended(ended) => {
                 self.raise_xid(ended.xid);
                 ended.subxids().for_each(|xid| self.raise_xid(xid));
-                ended.files().for_each(|file| self.touched.drop_file(file));
             }
             Event::MultiXact {
                 multi,
@@ -278,16 +279,6 @@ impl Replay {
                 self.raise_multi(multi.next(), offset.wrapping_add(count));
             }
             Event::Running { next } => self.raise_to(next),
-            Event::Created(of) => self.touched.create(of.file),
-            Event::Truncated {
-                file,
-                blocks: Some(blocks),
-            } => self.touched.truncate(file, blocks),
-            Event::Truncated { file, blocks: None } => self.touched.truncate_maps(file),
-            Event::DatabaseCreated { database, .. } | Event::DatabaseDropped { database } => {
-                self.touched.database(database);
-            }
-            Event::TablespaceDropped(tablespace) => self.touched.tablespace(tablespace),
             _ => {}
         }
     }

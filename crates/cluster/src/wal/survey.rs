@@ -5,13 +5,15 @@ use std::collections::BTreeSet;
 
 use pgclinic_format::control_file::{Checkpoint, State};
 use pgclinic_format::wal::{
-    Event, Outcome, PageFault, PageHeader, Record, WalEnd, WalPages, WalReader,
+    BlockReference, Event, Outcome, PageFault, PageHeader, Record, Shape, WalEnd, WalPages,
+    WalReader,
 };
 use pgclinic_format::{ControlFile, Lsn, MultiXactId};
 use pgclinic_source::Source;
 
 use crate::error::ReadGap;
 use crate::wal::recovery::Recovery;
+use crate::wal::touched::Touched;
 
 /// Breaks of older WAL that are told.
 const BREAKS_MAX: usize = 100;
@@ -69,6 +71,8 @@ pub struct Chain {
     pub records: u64,
     /// Transactions that were prepared and not ended, since the last break.
     pub prepared: BTreeSet<u32>,
+    /// Blocks and files that they speak of, since the last break.
+    pub(crate) touched: Touched,
 }
 
 /// What was seen without reading all of the WAL.
@@ -125,7 +129,7 @@ impl WalSurvey {
             let broken = match reader.find_first() {
                 Ok(first) => {
                     chain.from.get_or_insert(first);
-                    follow(&mut reader, until, (&mut chain, shape.major))
+                    follow(&mut reader, until, &mut chain, shape)
                 }
                 Err(end) => Some(end),
             };
@@ -133,6 +137,7 @@ impl WalSurvey {
             let Some(end) = broken else { break };
             // What ends them may be what cannot be read.
             chain.prepared.clear();
+            chain.touched = Touched::default();
             let is_out_of_reach = !reader.pages().troubles.is_empty();
             number = shape
                 .segment_number(end.at.max(Lsn(begin)))
@@ -150,13 +155,13 @@ impl WalSurvey {
 fn follow(
     reader: &mut WalReader<impl WalPages>,
     until: Lsn,
-    (chain, major): (&mut Chain, u16),
+    chain: &mut Chain,
+    shape: &Shape,
 ) -> Option<WalEnd> {
     while reader.position() < until {
         match reader.read() {
             Ok(record) => {
-                chain.records += 1;
-                chain.note_prepared(&Event::of(&record, major));
+                chain.note(&record, shape);
             }
             Err(end) if end.record >= until => return None,
             Err(end) => return Some(end),
@@ -166,6 +171,18 @@ fn follow(
 }
 
 impl Chain {
+    fn note(&mut self, record: &Record<'_>, shape: &Shape) {
+        self.records += 1;
+        let event = Event::of(record, shape.major);
+        self.note_prepared(&event);
+        self.touched.note_files(&event);
+        let with_content = record
+            .blocks
+            .iter()
+            .filter(|block| leaves_content(block, shape));
+        with_content.for_each(|block| self.touched.note(block));
+    }
+
     fn note_prepared(&mut self, event: &Event<'_>) {
         let Event::Ended(ended) = event else { return };
         if ended.outcome != Outcome::Prepared {
@@ -174,6 +191,18 @@ impl Chain {
             self.prepared.insert(ended.xid.0);
         }
     }
+}
+
+/// A page that was made ahead of its rows is copied with its table, and its image is of zeros.
+fn leaves_content(block: &BlockReference<'_>, shape: &Shape) -> bool {
+    let Some(image) = block
+        .image
+        .filter(|image| image.apply && image.hole_bytes == 0)
+    else {
+        return true;
+    };
+    let page = image.page(usize::try_from(shape.block_bytes).unwrap_or(8192));
+    page.map_or(true, |page| page.iter().any(|byte| *byte != 0))
 }
 
 /// Backwards from the segment of the redo point as long as each segment is there, on the timeline

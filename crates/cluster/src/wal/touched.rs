@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use pgclinic_format::wal::{FileNumber, ForkOf};
+use pgclinic_format::wal::{BlockReference, Event, FileNumber, ForkOf};
 use pgclinic_format::{BlockNo, Fork, Oid};
 
 /// Groups of 32 blocks that are kept: some 60 MiB.
@@ -17,7 +17,7 @@ const BITS: u64 = 3;
 
 /// What a record does with the page that it finds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum FirstRecord {
+enum FirstRecord {
     /// Changes it as it is.
     Reads,
     /// Brings an image: the page had content before the last checkpoint.
@@ -42,7 +42,7 @@ pub enum ReplayEffect {
 }
 
 /// What truncations left of a main fork.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Truncation {
     /// The fewest blocks that it ever had.
     least: u32,
@@ -51,7 +51,7 @@ struct Truncation {
 }
 
 /// Blocks and files that records speak of.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Touched {
     forks: HashMap<ForkOf, BTreeMap<u32, u64>>,
     /// The block that was spoken of last: many records in a row fill one page.
@@ -77,14 +77,52 @@ impl Touched {
         }
     }
 
+    /// A record speaks of the block.
+    pub(crate) fn note(&mut self, own: &BlockReference<'_>) {
+        let first = match (own.rewrites(), own.image.is_some()) {
+            (false, _) => FirstRecord::Reads,
+            (true, true) => FirstRecord::BringsImage,
+            (true, false) => FirstRecord::Initialises,
+        };
+        self.block(own.file, own.fork, own.block, first);
+    }
+
+    /// What a record does to whole files.
+    pub(crate) fn note_files(&mut self, event: &Event<'_>) {
+        match event {
+            Event::Ended(ended) => ended.files().for_each(|file| self.drop_file(file)),
+            Event::Created(of) => self.create(of.file),
+            Event::Truncated {
+                file,
+                blocks: Some(blocks),
+            } => self.truncate(*file, *blocks),
+            Event::Truncated { file, blocks: None } => self.truncate_maps(*file),
+            Event::DatabaseCreated { database, .. } | Event::DatabaseDropped { database } => {
+                self.database(*database);
+            }
+            Event::TablespaceDropped(tablespace) => self.tablespace(*tablespace),
+            _ => {}
+        }
+    }
+
+    /// Blocks of the main fork of which records speak, in order; none where the file was removed or
+    /// there were too many to remember.
+    pub(crate) fn blocks_of(&self, file: FileNumber) -> impl Iterator<Item = BlockNo> {
+        let is_gone = self.dropped.contains(&file)
+            || self.databases.contains(&file.database)
+            || self.tablespaces.contains(&file.tablespace);
+        let fork = Fork::Main;
+        let groups = self.forks.get(&ForkOf { file, fork });
+        let groups = groups.filter(|_| !is_gone && !self.overflowed);
+        let groups = groups.into_iter().flatten();
+        groups.flat_map(|(group, bits)| {
+            let places = (0..32).filter(move |place| (bits >> (place * 2)) & BITS != 0);
+            places.map(move |place| group * 32 + place)
+        })
+    }
+
     /// A record speaks of the block; only the first one counts.
-    pub(crate) fn block(
-        &mut self,
-        file: FileNumber,
-        fork: Fork,
-        block: BlockNo,
-        record: FirstRecord,
-    ) {
+    fn block(&mut self, file: FileNumber, fork: Fork, block: BlockNo, record: FirstRecord) {
         let own = ForkOf { file, fork };
         if self.last == Some((own, block)) {
             return;
@@ -141,18 +179,18 @@ impl Touched {
         self.forks = HashMap::new();
     }
 
-    pub(crate) fn create(&mut self, file: FileNumber) {
+    fn create(&mut self, file: FileNumber) {
         self.created.insert(file);
         self.bound_files();
     }
 
-    pub(crate) fn drop_file(&mut self, file: FileNumber) {
+    fn drop_file(&mut self, file: FileNumber) {
         self.dropped.insert(file);
         self.bound_files();
     }
 
     /// The main fork is cut, and its maps with it.
-    pub(crate) fn truncate(&mut self, file: FileNumber, blocks: u32) {
+    fn truncate(&mut self, file: FileNumber, blocks: u32) {
         let first = Truncation {
             least: blocks,
             regrown: 0,
@@ -164,7 +202,7 @@ impl Touched {
         self.truncate_maps(file);
     }
 
-    pub(crate) fn truncate_maps(&mut self, file: FileNumber) {
+    fn truncate_maps(&mut self, file: FileNumber) {
         self.without_maps.insert(file);
         self.bound_files();
     }
@@ -191,12 +229,12 @@ impl Touched {
     }
 
     /// The database's folder is removed or made anew.
-    pub(crate) fn database(&mut self, database: Oid) {
+    fn database(&mut self, database: Oid) {
         self.databases.insert(database);
         self.bound_files();
     }
 
-    pub(crate) fn tablespace(&mut self, tablespace: Oid) {
+    fn tablespace(&mut self, tablespace: Oid) {
         self.tablespaces.insert(tablespace);
         self.bound_files();
     }

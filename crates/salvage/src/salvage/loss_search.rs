@@ -97,7 +97,9 @@ impl LossSearch<'_> {
         match witness {
             Witness::Unasked | Witness::Earlier(_) => {}
             Witness::Absent => {
-                self.witnesses.note_marked(table);
+                if !self.witnesses.note_marked(table) {
+                    self.witnesses.note_logged(table);
+                }
             }
             Witness::Whole(_) | Witness::Broken(_) | Witness::Partial(_) | Witness::Foreign(..) => {
                 self.witnesses.note(witness, table);

@@ -21,14 +21,13 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use pgclinic_cluster::wal::{Replay, ReplayEffect};
 use pgclinic_cluster::{
-    BlockSet, Catalog, Cluster, Comparison, ForkFiles, Leaves, Persistence, Pieces, Relation,
-    each_leaf, each_row_named, fork_path,
+    BlockSet, Catalog, Cluster, Comparison, ForkFiles, Leaves, MarkedBeyond, Persistence, Pieces,
+    Relation, each_leaf, each_row_named,
 };
 use pgclinic_format::btree::BtreePage;
 use pgclinic_format::index_entries::names_rows;
 use pgclinic_format::index_page::AccessMethod;
 use pgclinic_format::page::HEADER_BYTES;
-use pgclinic_format::visibility_map::heap_blocks_per_page;
 use pgclinic_format::wal::FileNumber;
 use pgclinic_format::{BlockNo, Fork, LpFlags, Lsn, Oid};
 use pgclinic_model::Progress;
@@ -81,14 +80,6 @@ pub(super) enum Witness {
     Foreign(Statement, ForeignFile),
     /// Nobody is asked.
     Unasked,
-}
-
-/// Blocks behind the end of a table that its visibility map marks.
-struct Marked {
-    first: BlockNo,
-    last: BlockNo,
-    /// How many of them are missing.
-    blocks: u64,
 }
 
 /// The indexes of a table.
@@ -570,21 +561,36 @@ impl Witnesses<'_> {
             return false;
         };
         let extent = Extent::of(table, &files, self.cluster);
-        let Some(marked) = self.marked_from(&files, extent.end) else {
+        let is_kept = |block| self.is_kept(&files, block);
+        let marked = self.cluster.marked_beyond(&files, extent.end, is_kept);
+        let (Some(marked), Ok(first)) = (marked, BlockNo::try_from(extent.end)) else {
             return false;
         };
-        let Marked {
-            first,
-            last,
-            blocks,
-        } = marked;
-        table.pages.unread += blocks;
-        table.damaged_pages += blocks;
+        let MarkedBeyond { last, lost, .. } = marked;
+        table.pages.unread += lost;
+        table.damaged_pages += lost;
         let why = format!(
             "blocks {first} to {last} are missing: the visibility map says that rows stood there"
         );
         table.places.push(LossPlace::page(first, why));
         true
+    }
+
+    /// Where neither index nor map tells: WAL from before the last checkpoint has records of pages
+    /// that are all zeros, or behind the end.
+    pub(super) fn note_logged(&self, table: &mut TableAccount) {
+        let files = self.files_of(table);
+        let Some(files) = files.filter(|files| !files.segments.is_empty()) else {
+            return;
+        };
+        let missed = self.cluster.missed_by_wal(&files);
+        let blocks = missed.zeroed.iter().chain(&missed.beyond);
+        for block in blocks.filter(|block| !table.pages.damaged.contains(block)) {
+            let why = "the page holds nothing, and WAL has records of it";
+            table.places.push(LossPlace::page(*block, why));
+            table.pages.unread += 1;
+            table.damaged_pages += 1;
+        }
     }
 
     /// No record of WAL that is applied in memory alone cuts or makes the file: its map as it lies
@@ -595,43 +601,10 @@ impl Witnesses<'_> {
     }
 
     /// No such record names the block, so that no bit of the map for it is of another moment.
-    fn is_kept(&self, files: &ForkFiles, block: u64) -> bool {
-        let block = BlockNo::try_from(block).unwrap_or(BlockNo::MAX);
+    fn is_kept(&self, files: &ForkFiles, block: BlockNo) -> bool {
         let fate = |replay: &Replay| replay.fate(files.number(), Fork::Main, block);
         self.replay
             .is_none_or(|replay| fate(replay) == ReplayEffect::Kept)
-    }
-
-    /// What sound pages of the map mark from the end of the table on.
-    fn marked_from(&self, files: &ForkFiles, end: u64) -> Option<Marked> {
-        let page_bytes = u64::from(self.cluster.build.block_size);
-        let per_page = heap_blocks_per_page(usize::try_from(page_bytes).ok()?);
-        let path = fork_path(&files.home.folder, files.filenode, Fork::Vm, 0);
-        let len = self.cluster.source().len(&path).ok()?;
-        let mut marked: Option<(u64, u64)> = None;
-        for number in end / per_page..len / page_bytes {
-            let page = BlockNo::try_from(number).ok()?;
-            let Some(bytes) = self.cluster.map_page_of(files, page) else {
-                continue;
-            };
-            let bits = bytes.get(HEADER_BYTES..).unwrap_or_default();
-            for (byte, block) in bits.iter().zip((number * per_page..).step_by(4)) {
-                let places = (0..4).filter(|place| byte >> (place * 2) & 3 != 0);
-                let blocks = places.map(|place| block + place);
-                for block in blocks.filter(|block| *block >= end && self.is_kept(files, *block)) {
-                    let count = marked.map_or(0, |(_, count)| count);
-                    marked = Some((block, count + 1));
-                }
-            }
-        }
-        let (last, count) = marked?;
-        let missing = last + 1 - end;
-        Some(Marked {
-            first: BlockNo::try_from(end).ok()?,
-            last: BlockNo::try_from(last).ok()?,
-            // A map marks most blocks of a table, or a single bit of it is wrong.
-            blocks: if count * 2 >= missing { missing } else { count },
-        })
     }
 
     /// What `pg_class` says of a table.

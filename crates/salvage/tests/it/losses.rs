@@ -82,7 +82,10 @@ impl Ward {
         session
             .execute("VACUUM ANALYZE loss.long")
             .expect("vacuumed");
-        let tables = ["keyed", "listed", "plain", "long"].into_iter();
+        session
+            .execute("CREATE TABLE loss.late WITH (autovacuum_enabled = off) AS SELECT n AS id FROM generate_series(1, 900) n")
+            .expect("a table");
+        let tables = ["keyed", "listed", "plain", "late", "long"].into_iter();
         let tables = tables.chain(OTHERS.map(|(table, _)| table));
         let blocks = tables.map(|table| (table.to_owned(), rows_of_blocks(&mut session, table)));
         let blocks = blocks.collect();
@@ -90,6 +93,7 @@ impl Ward {
             "loss.keyed",
             "loss.listed",
             "loss.plain",
+            "loss.late",
             "loss.long",
             "loss.keyed_pkey",
             "loss.listed_id",
@@ -226,6 +230,7 @@ fn an_index_a_map_or_the_catalog_tells_of_lost_rows() {
     a_file_that_is_missing(&ward);
     entries_of_an_index_without_a_key(&ward);
     a_table_without_an_index(&ward);
+    a_table_that_wal_alone_knows(&ward);
     entries_of_other_indexes(&ward);
     hurt_indexes_without_all_rows(&ward);
     a_hurt_index_is_no_witness(&ward);
@@ -242,7 +247,7 @@ fn nothing_is_lost_of_a_healthy_cluster(ward: &Ward) {
     let [told] = account.not_salvaged.as_slice() else {
         panic!("{:?}", account.not_salvaged);
     };
-    assert!(told.inherent && told.why.contains("loss.plain"), "{told:?}");
+    assert!(told.inherent && told.why.contains("loss.late"), "{told:?}");
 }
 
 fn zeroed_pages_of_a_table_with_a_key(ward: &Ward) {
@@ -454,6 +459,20 @@ fn a_table_without_an_index(ward: &Ward) {
         "whether rows of table loss.plain of database postgres are missing"
     );
     assert!(told.why.contains("pages are all zeros"), "{told:?}");
+}
+
+/// Neither index nor map nor `pg_class` knows it: what was written last is still in WAL.
+fn a_table_that_wal_alone_knows(ward: &Ward) {
+    let end = ward.rows("late").len();
+    for patch in [ward.zeros("loss.late", 1), ward.cut("loss.late", end - 1)] {
+        let account = run(&ward.hurt(vec![patch]));
+        let late = table(&account, "late");
+        assert_eq!((account.outcome, late.damaged_pages), (Outcome::Damaged, 1));
+        let [place] = late.places.as_slice() else {
+            panic!("{:?}", late.places);
+        };
+        assert!(place.why.contains("WAL has records of it"), "{place:?}");
+    }
 }
 
 fn a_hurt_index_is_no_witness(ward: &Ward) {

@@ -1,0 +1,32 @@
+//! WAL from before the shutdown speaks for a table without index and map.
+
+use pgclinic_model::{Level, Verdict};
+use pgclinic_servers::Checksums;
+
+use super::{Clinic, told, truncate, zero};
+
+/// Tables whose pages are in WAL, the second one truncated and filled up again, the third one
+/// copied with a page that was made ahead.
+const SQL: &str = "\
+CREATE TABLE public.bare AS SELECT i AS id, repeat('x', 200) AS what FROM generate_series(1, 1000) AS i;
+CREATE TABLE public.cut AS SELECT i AS id, repeat('x', 200) AS what FROM generate_series(1, 1000) AS i;
+DELETE FROM public.cut WHERE id > 100;
+VACUUM public.cut;
+INSERT INTO public.cut SELECT i, repeat('x', 200) FROM generate_series(1, 100) AS i";
+
+#[test]
+fn pages_that_wal_wrote_are_missed_without_an_index() {
+    for major in [13, 18] {
+        let mut clinic = Clinic::on(major, Checksums::Off, SQL);
+        let path = clinic.path("public.bare");
+        clinic.stop();
+        assert_eq!(clinic.check(Level::Structure).verdict, Verdict::Healthy);
+        zero(&path, 3);
+        let one = |rule: &str, block| (rule.into(), "bare".into(), block, None);
+        let zeroed = told(&clinic.check(Level::Structure));
+        assert_eq!(zeroed, [one("zeroed-page", Some(3))], "{major}");
+        truncate(&path, 3);
+        let truncated = told(&clinic.check(Level::Structure));
+        assert_eq!(truncated, [one("file-truncated", None)], "{major}");
+    }
+}
