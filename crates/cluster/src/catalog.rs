@@ -29,6 +29,7 @@ use crate::index_rows::equal_image_of_row;
 use crate::lost_rows::{attach_toast_of_lost, settle_lost};
 use crate::relation::{Column, Relation};
 use crate::row_places::RowPlaces;
+use crate::state::State;
 use crate::types::TypeRows;
 use crate::visibility::RowState;
 use crate::witness::{
@@ -176,9 +177,11 @@ impl Catalog {
             types: TypeRows::default(),
         };
         let Some(home) = readable_home(cluster, database) else {
-            let why = why_without_home(cluster, database);
-            let what = format!("catalogs of database {database}");
-            catalog.troubles.push(ReadGap::new(what, why));
+            if !is_on_its_way(cluster, database) {
+                let why = why_without_home(cluster, database);
+                let what = format!("catalogs of database {database}");
+                catalog.troubles.push(ReadGap::new(what, why));
+            }
             return catalog;
         };
         let mut reader = Reader {
@@ -226,6 +229,14 @@ fn readable_home(cluster: &Cluster, database: Oid) -> Option<DatabaseDirectory> 
                 .is_empty()
         })
         .cloned()
+}
+
+/// Its directory is missing from files that passed by, and the server has it or dropped it.
+fn is_on_its_way(cluster: &Cluster, database: Oid) -> bool {
+    match cluster.state() {
+        State::Streamed(files) => files.passed_on_its_way(database),
+        _ => false,
+    }
 }
 
 /// Why a database has no directory with catalogs: what stands in its place was told when the

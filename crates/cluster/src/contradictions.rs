@@ -199,12 +199,18 @@ pub(crate) fn mend_columns(columns: &mut BTreeMap<Oid, Vec<Column>>) -> Vec<Cont
     for (relation, columns) in columns {
         for column in columns {
             let is_named_so = column.name.starts_with(DROPPED_NAME);
-            let what = match (column.dropped, column.type_oid) {
-                (true, 1..) if !is_named_so => "is set, and the column has a type and a name",
-                (false, 0) if is_named_so => "is not set, and the column has no type and no name",
+            let (what, is_dropped) = match (column.dropped, column.type_oid) {
+                (true, 1..) if !is_named_so => {
+                    ("is set, and the column has a type and a name", false)
+                }
+                (false, 0) if is_named_so => {
+                    ("is not set, and the column has no type and no name", true)
+                }
+                // Its type is lost, so that it stays dropped.
+                (true, 0) if !is_named_so => ("is set, and the column still has a name", true),
                 _ => continue,
             };
-            column.dropped = !column.dropped;
+            column.dropped = is_dropped;
             found.push(Contradiction {
                 relation: *relation,
                 name: column.name.clone(),
@@ -246,6 +252,8 @@ mod tests {
         let mut columns = BTreeMap::from([(16384, right.clone()), (16385, wrong)]);
         let found = mend_columns(&mut columns);
         assert_eq!(found.len(), 2);
+        let named = BTreeMap::from([(16386, vec![column("a", 0, true)])]);
+        assert_eq!(mend_columns(&mut named.clone()).len(), 1);
         assert!(found.iter().all(|own| own.relation == 16385));
         assert!(columns.values().all(|own| *own == right));
     }

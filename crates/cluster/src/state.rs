@@ -43,6 +43,17 @@ pub struct StreamedFiles {
     pub checksums: BTreeMap<String, (Algorithm, Vec<u8>)>,
     /// The stream ended before its end: a part of the files never came.
     pub is_partial: bool,
+    /// The databases that have no directory by the word of the server, which makes and drops some
+    /// while its files pass; `None` where nobody could be asked.
+    pub without_directory: Option<BTreeSet<Oid>>,
+}
+
+impl StreamedFiles {
+    /// The database was made or dropped while the files passed.
+    pub(crate) fn passed_on_its_way(&self, database: Oid) -> bool {
+        let asked = self.without_directory.as_ref();
+        asked.is_some_and(|without| !without.contains(&database))
+    }
 }
 
 /// How far recovery in memory came.

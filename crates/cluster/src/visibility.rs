@@ -269,7 +269,8 @@ impl<'a> Visibility<'a> {
             );
         }
         if tuple.t_xmax() == Xid::INVALID {
-            return None;
+            let is_void = tuple.has(HEAP_XMAX_COMMITTED) && !tuple.has(HEAP_XMAX_INVALID);
+            return is_void.then_some("it is marked as deleted, and by no transaction: xmax is 0");
         }
         if tuple.has(HEAP_XMAX_IS_MULTI) {
             let both = tuple.has(HEAP_XMAX_COMMITTED);

@@ -183,6 +183,16 @@ impl<'a> BtreePage<'a> {
             .filter_map(move |(item, pointer)| Some((item, tree.tuple_of(pointer)?)))
     }
 
+    /// The same without those that a scan has marked dead.
+    #[inline]
+    pub fn data_not_dead(&self) -> impl Iterator<Item = (u16, BtreeTuple<'a>)> + use<'a> {
+        let (tree, first) = (*self, self.first_data());
+        let pointers = tree.page.line_pointers();
+        let normal = pointers
+            .filter(move |(item, pointer)| *item >= first && pointer.flags() == LpFlags::Normal);
+        normal.filter_map(move |(item, pointer)| Some((item, tree.tuple_of(pointer)?)))
+    }
+
     /// The child that the first data item names.
     pub fn first_child(&self) -> Option<BlockNo> {
         Some(self.tuple(self.first_data())?.child())

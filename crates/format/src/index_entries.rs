@@ -3,7 +3,7 @@
 use crate::btree::BtreePage;
 use crate::index_page::AccessMethod;
 use crate::types::Tid;
-use crate::{LpFlags, Page, gin, gist, hash, spgist};
+use crate::{Page, gin, gist, hash, spgist};
 
 /// Every row that an entry of the page names which is not marked dead, with the entry's item where
 /// it has one.
@@ -17,14 +17,7 @@ pub fn for_each_entry(
         AccessMethod::Btree => {
             let leaf = BtreePage::parse(page).filter(|leaf| leaf.is_leaf() && !leaf.is_ignored());
             let Some(leaf) = leaf else { return };
-            let first = leaf.first_data();
-            for (item, pointer) in page.line_pointers() {
-                if item < first || pointer.flags() != LpFlags::Normal {
-                    continue;
-                }
-                let Some(tuple) = leaf.tuple_of(pointer) else {
-                    continue;
-                };
+            for (item, tuple) in leaf.data_not_dead() {
                 if tuple.names_one_row() {
                     each(Some(item), tuple.0.t_tid());
                 } else {
@@ -48,20 +41,6 @@ pub fn for_each_entry(
             }
         }),
         AccessMethod::Brin | AccessMethod::Heap | AccessMethod::Sequence => {}
-    }
-}
-
-/// Every row that a page of an index other than a btree names, by entries marked dead too.
-pub fn for_each_row(method: AccessMethod, page: Page<'_>, each: &mut dyn FnMut(Option<u16>, Tid)) {
-    match method {
-        AccessMethod::Gin => gin::for_each_row(page, &mut |row| each(row.item, row.tid)),
-        AccessMethod::Gist => gist::for_each_row(page, &mut |tid, item, _| each(Some(item), tid)),
-        AccessMethod::Spgist => spgist::for_each_row(page, &mut |tid, item| each(Some(item), tid)),
-        AccessMethod::Hash => hash::for_each_row(page, &mut |entry| {
-            let (block, offset) = (entry.block, entry.offset);
-            each(Some(entry.item), Tid { block, offset });
-        }),
-        AccessMethod::Btree | AccessMethod::Brin | AccessMethod::Heap | AccessMethod::Sequence => {}
     }
 }
 

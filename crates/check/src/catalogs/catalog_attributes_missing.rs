@@ -114,7 +114,10 @@ fn tell_relations(
     let indexed: BTreeMap<Oid, &Relation> = relations
         .values()
         .filter_map(|relation| {
-            let index = relation.index.as_ref().filter(|index| index.live)?;
+            // ANALYZE and VACUUM clear the flag where the only index never became ready, because
+            // CREATE INDEX CONCURRENTLY failed.
+            let index = relation.index.as_ref();
+            let index = index.filter(|index| index.live && index.ready)?;
             Some((index.table, relation))
         })
         .collect();

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 use pgclinic_format::btree::{BtreePage, BtreeTuple};
-use pgclinic_format::index_entries::for_each_row;
+use pgclinic_format::index_entries::for_each_entry;
 use pgclinic_format::index_page::AccessMethod;
 use pgclinic_format::types::Tid;
 use pgclinic_format::{BlockNo, ColumnLayout, HeapTuple, Page};
@@ -143,7 +143,7 @@ impl IndexSide {
             match index.method {
                 AccessMethod::Btree => self.btree_page(index, against, page, block),
                 method => {
-                    for_each_row(method, page, &mut |item, tid| {
+                    for_each_entry(method, page, |item, tid| {
                         let at = EntryPlace { block, item };
                         self.entry_closely(against, tid, at, || None);
                     });
@@ -173,7 +173,9 @@ impl IndexSide {
         let Some(leaf) = leaf.filter(|_| block != 0) else {
             return;
         };
-        for (item, tuple) in leaf.data() {
+        // A scan marks entries dead whose rows nobody sees any more: they need no row, and are none
+        // of a live one.
+        for (item, tuple) in leaf.data_not_dead() {
             let item = Some(item);
             let at = EntryPlace { block, item };
             if tuple.names_one_row() {

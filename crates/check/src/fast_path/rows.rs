@@ -178,7 +178,7 @@ impl<'a> Rows<'a> {
         let (mask, mask2) = (tuple.t_infomask(), tuple.t_infomask2());
         let locked = mask & HEAP_XMAX_LOCK_ONLY != 0 && !frozen;
         mask2 & (HEAP_HOT_UPDATED | HEAP_ONLY_TUPLE) == 0
-            && mask & (HEAP_XMAX_IS_MULTI | HEAP_MOVED) == 0
+            && mask & (HEAP_XMAX_IS_MULTI | HEAP_XMAX_COMMITTED | HEAP_MOVED) == 0
             && (tuple.t_xmax() == Xid::INVALID || locked)
             && match mask & HEAP_XMIN_FROZEN {
                 HEAP_XMIN_FROZEN => true,

@@ -91,6 +91,11 @@ fn xmax(stored: StoredTuple<'_>, fates: &XactLookup<'_>, out: &mut Findings) {
     let Some(xid) = changer(stored.tuple, fates) else {
         return;
     };
+    if committed && xid == Xid::INVALID {
+        let message = format!("{hint}, but the row has no xmax");
+        out.add(stored.draft(&XMAX_HINT_WRONG, message, INFOMASK));
+        return;
+    }
     let Some(truth) = denial(fates, xid, committed) else {
         return;
     };

@@ -3,7 +3,7 @@
 
 use pgclinic_format::{Oid, RelationMap, oid};
 use pgclinic_model::document::NotChecked;
-use pgclinic_source::{EntryKind, Source, SourceError, StreamedBackup, read_all};
+use pgclinic_source::{EntryKind, Source, SourceError, SourceErrorKind, StreamedBackup, read_all};
 
 use crate::stream::StreamCheck;
 
@@ -28,11 +28,12 @@ pub fn fetch_catalogs(
             Some(files) => read_all(files, &path, CATALOG_BYTES),
             None => Err(SourceError::new(
                 path.as_str(),
-                pgclinic_source::SourceErrorKind::Refused,
+                SourceErrorKind::Refused,
                 "it passed by before anybody knew that it is a catalog",
             )),
         };
         let kept = fetched.and_then(|bytes| {
+            let bytes = as_it_passed(passed, &path, bytes)?;
             passed.add_kept(&path);
             passed.append(&path, &bytes)
         });
@@ -44,6 +45,21 @@ pub fn fetch_catalogs(
             });
         }
     }
+}
+
+/// As many bytes as passed: the catalog may have grown since, or have been written anew elsewhere.
+fn as_it_passed(
+    passed: &StreamedBackup,
+    path: &str,
+    mut bytes: Vec<u8>,
+) -> Result<Vec<u8>, SourceError> {
+    let len = passed.len(path)?;
+    if (bytes.len() as u64) < len {
+        let why = "the server has rewritten the catalog since it passed by";
+        return Err(SourceError::new(path, SourceErrorKind::Refused, why));
+    }
+    bytes.truncate(usize::try_from(len).unwrap_or(usize::MAX));
+    Ok(bytes)
 }
 
 /// Files of catalogs that are not kept.

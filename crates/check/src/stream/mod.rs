@@ -110,6 +110,8 @@ pub struct StreamCheck {
     unexamined_bytes: u64,
     /// What is not there, or was not looked at.
     pub not_checked: Vec<NotChecked>,
+    /// As in [`StreamedFiles`].
+    pub without_directory: Option<BTreeSet<Oid>>,
 }
 
 /// Small files that are kept, as long as there is room for them.
@@ -148,6 +150,7 @@ impl StreamCheck {
             is_whole: false,
             unexamined_bytes: 0,
             not_checked: Vec::new(),
+            without_directory: None,
         }
     }
 
@@ -249,6 +252,7 @@ impl StreamCheck {
         let files = StreamedFiles {
             checksums: std::mem::take(&mut self.sums),
             is_partial: !self.is_whole,
+            without_directory: self.without_directory.take(),
         };
         let opening = OpenOptions::of(Arc::new(passed)).streamed(files);
         let cluster = Cluster::open(adjust(opening))?;

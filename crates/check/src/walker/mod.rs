@@ -10,6 +10,7 @@ mod contradicted_status;
 pub(crate) mod database_relations;
 mod document;
 mod expected;
+mod half_dropped;
 mod job;
 mod known;
 mod left_out;
@@ -148,6 +149,7 @@ pub fn check_cluster_with(
     if !course.is_whole_done() {
         books.troubles(&cluster.troubles);
         partial::tell(cluster, &mut books);
+        half_dropped::tell(cluster, &mut books);
         if options.selection.is_everything() {
             check_whole(clusters, options, &mut books);
         }
@@ -325,7 +327,9 @@ fn check_database(
     } else {
         &mut *books
     };
-    first.troubles(&catalog.troubles);
+    if !half_dropped::is_one(cluster, catalog.database) {
+        first.troubles(&catalog.troubles);
+    }
     let (forks, troubles) = forks_of(cluster, catalog);
     first.unlisted(&troubles);
     tell_relations(cluster, catalog, &troubles, &mut first.coverage);

@@ -1,13 +1,14 @@
 //! A running server, looked at through `BASE_BACKUP`: everything that it sends is looked at and
 //! thrown away.
 
+use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 use pgclinic_check::CheckOptions;
 use pgclinic_check::stream::{PageSums, Shape, StreamCheck, fetch_catalogs, look_again, settle};
 use pgclinic_cluster::{Build, MANIFEST, MANIFEST_BYTES, OpenOptions};
-use pgclinic_format::Layout;
 use pgclinic_format::digest::Algorithm;
+use pgclinic_format::{Layout, Oid};
 use pgclinic_model::document::NotChecked;
 use pgclinic_model::{CheckDocument, Progress};
 use pgclinic_salvage::ServerSource;
@@ -99,6 +100,7 @@ pub(crate) fn check_server(
     // Who interrupts does not wait for names.
     let asked = files.ok().filter(|_| !progress.is_interrupted());
     fetch_catalogs(&mut flight, &mut passed, asked);
+    flight.without_directory = without_directory(target, &connect);
     let told: Vec<String> = flight
         .not_checked
         .iter()
@@ -113,6 +115,15 @@ pub(crate) fn check_server(
         )
     })?;
     Ok(of_server(document, target))
+}
+
+/// The databases of which the server has a row and, as far as it says, no directory; nothing where
+/// it does not answer. Of those in other tablespaces it is not asked.
+fn without_directory(target: &ConnectionTarget, connect: &ConnectOptions) -> Option<BTreeSet<Oid>> {
+    let sql = "SELECT oid FROM pg_catalog.pg_database WHERE dattablespace <> 1663 OR (pg_catalog.pg_stat_file('base/' || oid, true)).isdir IS NULL";
+    let mut session = Session::open(target, connect).ok()?;
+    let rows = session.query(sql).ok()?.into_iter().flatten();
+    rows.map(|oid| oid?.parse().ok()).collect()
 }
 
 /// What the server says of itself, as it says it: version, block size, segment size, checksums.

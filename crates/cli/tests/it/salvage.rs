@@ -375,3 +375,52 @@ fn statements_of_an_emptied_catalog_are_not_whole() {
     }
     salvaged("again", 0);
 }
+
+/// Odd places for a table, and a database that nobody can connect to: none of it goes unsaid.
+#[test]
+fn what_stands_in_schemas_of_the_system_and_in_half_dropped_databases_is_told() {
+    let copy = copy_of(&seed(&server(15), Checksums::On));
+    let mut running = copy.start().expect("a server");
+    let mut session = running.connect("postgres").expect("a session");
+    for sql in [
+        "CREATE TABLE information_schema.mine AS SELECT generate_series(1, 50) AS id",
+        "CREATE TABLE public.moved AS SELECT generate_series(1, 60) AS id",
+        "ALTER TABLE public.moved SET SCHEMA pg_catalog",
+        // A table whose only index never became ready; ANALYZE takes its flag away.
+        "CREATE TABLE public.twice AS SELECT 1 AS id FROM generate_series(1, 2)",
+    ] {
+        session.execute(sql).expect(sql);
+    }
+    let unique = "CREATE UNIQUE INDEX CONCURRENTLY ON public.twice (id)";
+    session.execute(unique).expect_err("two rows of one key");
+    session.execute("ANALYZE public.twice").expect("statistics");
+    let dropped = "UPDATE pg_database SET datconnlimit = -2 WHERE datname = 'clinic'";
+    session.execute(dropped).expect(dropped);
+    drop(session);
+    running.stop(StopMode::Fast).expect("a stop");
+
+    let checked = pgclinic(&["check", text(&copy.pgdata), "--level", "full"]).exits(0);
+    assert!(
+        checked.out.contains("whether files of database clinic"),
+        "{}",
+        checked.out
+    );
+    let folder = tempfile::tempdir().expect("a directory");
+    let out = folder.path().join("all");
+    let ran = pgclinic(&["salvage", text(&copy.pgdata), "--to", text(&out)]).exits(3);
+    assert!(
+        ran.out.contains("--database clinic salvages"),
+        "{}",
+        ran.out
+    );
+    let lines = |path: &str| {
+        let rows = fs::read_to_string(out.join(path));
+        rows.expect("a file").lines().count()
+    };
+    assert_eq!(lines("postgres/information_schema.mine.csv"), 51);
+    assert_eq!(lines("postgres/pg_catalog.moved.csv"), 61);
+    let out = folder.path().join("named");
+    let line = ["salvage", text(&copy.pgdata), "--database", "clinic"];
+    pgclinic(&[&line[..], &["--to", text(&out)]].concat()).exits(0);
+    assert!(out.join("clinic/sales.orders.csv").is_file());
+}

@@ -14,7 +14,7 @@ use crate::shape::MainForks;
 const QUESTION: &str = "\
 SELECT n.nspname, c.relname, pg_catalog.quote_ident(n.nspname) || '.' || pg_catalog.quote_ident(c.relname) \
 FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace \
-WHERE c.relkind = 'S' AND c.relpersistence <> 't' AND n.nspname !~ '^pg_' ORDER BY 1, 2";
+WHERE c.relkind = 'S' AND c.relpersistence <> 't' AND (c.oid >= 16384 OR n.nspname !~ '^pg_') ORDER BY 1, 2";
 
 /// What was found, and what was not and why.
 pub(super) type Found = (Vec<SequenceAccount>, Vec<NotChecked>);

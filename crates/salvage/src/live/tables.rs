@@ -10,7 +10,7 @@ use pgclinic_servers::SqlError;
 
 use super::locks;
 use super::snapshots::Reader;
-use crate::salvage::SalvageOptions;
+use crate::salvage::{SalvageOptions, is_of_the_system};
 use crate::shape::{Column, ColumnEncoding, Missing, Origin, Table};
 
 /// A table or materialised view of the server.
@@ -123,8 +123,7 @@ pub(super) fn read(
     let mut tables: Vec<LiveTable> = Vec::new();
     for row in rows.iter().filter_map(|row| described(row)) {
         let (schema, name) = (row.schema, row.name);
-        let of_the_system = schema.starts_with("pg_") || schema == "information_schema";
-        let is_wanted = if of_the_system {
+        let is_wanted = if is_of_the_system(row.oid, schema) {
             selection.names_schema_of(schema, name)
         } else {
             selection.takes_name(schema, name)

@@ -63,7 +63,7 @@ use opening::{
 };
 pub use options::{Destination, Encoding, LOCK_WAIT, Rows, SalvageOptions};
 pub(crate) use ordered_files::{Piece, SuspectFile};
-pub(crate) use plan::not_salvaged;
+pub(crate) use plan::{is_of_the_system, not_salvaged};
 pub(crate) use row_sink::TakeRows;
 pub use sampling::guess_columns;
 pub use stream::Stream;

@@ -60,7 +60,7 @@ pub(super) fn databases(cluster: &Cluster, selection: &Selection) -> Vec<(Oid, S
     let all: Vec<(Oid, String)> = cluster
         .databases
         .values()
-        .filter(|database| !database.invalid)
+        .filter(|database| !database.invalid || !selection.databases.is_empty())
         .map(|database| {
             let number = || database.oid.to_string();
             (database.oid, database.name.clone().unwrap_or_else(number))
@@ -92,6 +92,11 @@ pub(super) fn open_account(
     account.replay = replayed.map(replay_account);
     let gaps = recovery_gaps::of_cluster(cluster, account.replay.as_ref());
     account.not_salvaged.extend(gaps);
+    if options.selection.databases.is_empty() {
+        account
+            .not_salvaged
+            .extend(recovery_gaps::half_dropped(cluster));
+    }
     account
 }
 

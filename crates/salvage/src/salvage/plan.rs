@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use pgclinic_cluster::{Catalog, Charset, Cluster, ForkFiles, Persistence, RelKind, Relation};
 use pgclinic_format::Oid;
 use pgclinic_format::index_page::AccessMethod;
+use pgclinic_format::types::FIRST_NORMAL_OID;
 use pgclinic_format::wal::FileNumber;
 use pgclinic_model::Selection;
 use pgclinic_model::document::{ColumnAs, Estimate, LossPlace, NotChecked, TableAccount};
@@ -267,6 +268,15 @@ pub(crate) fn not_salvaged(what: &str, why: &str) -> NotChecked {
     }
 }
 
+/// A relation that every database has, or one of the server's own making: TOAST, temporary. What
+/// somebody put into a schema of the system is his.
+pub(crate) fn is_of_the_system(oid: Oid, schema: &str) -> bool {
+    let is_built_in = oid < FIRST_NORMAL_OID;
+    let of_initdb = schema.starts_with("pg_") || schema == "information_schema";
+    let of_sessions = schema.starts_with("pg_temp_") || schema.starts_with("pg_toast");
+    of_sessions || (is_built_in && of_initdb)
+}
+
 /// Tables and materialised views that fit the selection; those of the system only when their schema
 /// is named.
 fn is_wanted(relation: &Relation, selection: &Selection) -> bool {
@@ -274,7 +284,7 @@ fn is_wanted(relation: &Relation, selection: &Selection) -> bool {
         return false;
     }
     let (schema, name) = (relation.schema.as_str(), relation.name.as_str());
-    let of_the_system = schema.starts_with("pg_") || schema == "information_schema";
+    let of_the_system = is_of_the_system(relation.oid, schema);
     let by_number =
         selection.filenodes.is_empty() || selection.filenodes.contains(&relation.filenode);
     by_number

@@ -1,10 +1,9 @@
 //! What recovery would still bring, and what of it cannot be known.
 
 use pgclinic_cluster::wal::StartKind;
-use pgclinic_cluster::{Cluster, Comparison, ControlState};
+use pgclinic_cluster::{Cluster, Comparison, ControlState, Database};
 use pgclinic_format::ControlFile;
 use pgclinic_format::control_file::State;
-use pgclinic_format::two_phase::xid_of_name;
 use pgclinic_model::document::{NotChecked, ReplayAccount, SalvageReport};
 use pgclinic_source::SourceErrorKind;
 
@@ -29,8 +28,24 @@ pub(super) fn of_cluster(cluster: &Cluster, replay: Option<&ReplayAccount>) -> V
     } else {
         None
     };
-    let status = status_gaps(cluster).into_iter().chain(prepared(cluster));
+    let waiting = prepared(cluster).into_iter().chain(lost_prepared(cluster));
+    let status = status_gaps(cluster).into_iter().chain(waiting);
     control.into_iter().chain(wal).chain(status).collect()
+}
+
+/// Databases that nobody can connect to, because `DROP DATABASE` was interrupted: they are read
+/// only when they are named.
+pub(super) fn half_dropped(cluster: &Cluster) -> Vec<NotChecked> {
+    let databases = cluster.databases.values();
+    let invalid = databases.filter(|database| database.invalid);
+    let gap = |database: &Database| {
+        let name = database.name.as_deref().unwrap_or("?");
+        let why = format!(
+            "DROP DATABASE was interrupted, by datconnlimit -2 in pg_database, so that some of its files may be gone: --database {name} salvages those that are there"
+        );
+        not_salvaged(&format!("database {name}"), &why)
+    };
+    invalid.map(gap).collect()
 }
 
 /// Directories that every cluster has, and what is not known without them.
@@ -81,12 +96,8 @@ fn status_gaps(cluster: &Cluster) -> Vec<NotChecked> {
 
 /// Transactions that wait for their second phase: their rows are not committed, and not salvaged.
 fn prepared(cluster: &Cluster) -> Option<NotChecked> {
-    let major = cluster.layout.major;
-    let files = cluster.source().list("pg_twophase").ok()?;
-    let waiting = files
-        .iter()
-        .filter_map(|file| xid_of_name(&file.name, major));
-    let waiting: Vec<String> = waiting.map(|xid| xid.to_string()).collect();
+    let waiting = cluster.prepared_files();
+    let waiting: Vec<String> = waiting.iter().map(|(_, xid)| xid.to_string()).collect();
     let what = format!("changes of {} prepared transactions", waiting.len());
     let why = format!(
         "they wait for COMMIT PREPARED or ROLLBACK PREPARED, and count as not committed: {}; --rows all writes what they inserted",
@@ -96,6 +107,18 @@ fn prepared(cluster: &Cluster) -> Option<NotChecked> {
         inherent: true,
         ..not_salvaged(&what, &why)
     })
+}
+
+/// Those that nobody can commit any more, since their files are lost.
+fn lost_prepared(cluster: &Cluster) -> Option<NotChecked> {
+    let lost = cluster.lost_prepared();
+    let lost: Vec<String> = lost.iter().map(|xid| xid.to_string()).collect();
+    let what = format!("changes of {} prepared transactions", lost.len());
+    let why = format!(
+        "their files are missing from pg_twophase: WAL has their PREPARE TRANSACTION and no end of it, and they count as not committed: {}; --rows all writes what they inserted",
+        lost.join(", ")
+    );
+    (!lost.is_empty()).then(|| not_salvaged(&what, &why))
 }
 
 /// A control file that cannot be trusted is named, with what the write-ahead log says in its place.

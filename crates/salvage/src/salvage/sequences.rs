@@ -9,6 +9,7 @@ use pgclinic_format::{Attributes, Fork, HeapTuple, LpFlags, Page, attribute::Att
 use pgclinic_model::Selection;
 use pgclinic_model::document::SequenceAccount;
 
+use super::plan::is_of_the_system;
 use crate::shape::{MainForks, database_name};
 
 /// What a sequence's page says; why it says nothing, otherwise.
@@ -24,7 +25,7 @@ pub(crate) fn read_all(
             selection.filenodes.is_empty() || selection.filenodes.contains(&relation.filenode);
         relation.kind == RelKind::Sequence
             && by_number
-            && !relation.schema.starts_with("pg_")
+            && !is_of_the_system(relation.oid, &relation.schema)
             && selection.takes_name(&relation.schema, &relation.name)
     });
     for relation in wanted {
