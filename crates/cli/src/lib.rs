@@ -19,6 +19,7 @@ mod output;
 mod progress;
 mod run_state;
 mod server_copy;
+mod server_facts;
 mod server_files;
 mod status_line;
 mod stillness;

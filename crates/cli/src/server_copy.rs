@@ -30,6 +30,16 @@ impl ServerCopy {
             ..Wanted::default()
         };
         let installation = find(&wanted, say)?;
+        Self::of(installation, pgdata, base, say)
+    }
+
+    /// The same for this server.
+    pub(crate) fn of(
+        installation: Installation,
+        pgdata: &Path,
+        base: Option<&Path>,
+        say: &mut dyn FnMut(&str),
+    ) -> Result<Self, Failure> {
         let run_as = RunAs::new(None)?;
         let scratch = Scratch::new(&run_as, base)?;
         say("copying the cluster");
@@ -51,7 +61,8 @@ impl ServerCopy {
     }
 }
 
-fn major_of(pgdata: &Path) -> Result<u16, Failure> {
+/// The major in `PG_VERSION`.
+pub(crate) fn major_of(pgdata: &Path) -> Result<u16, Failure> {
     let path = pgdata.join("PG_VERSION");
     let text = std::fs::read_to_string(&path)
         .map_err(|error| Failure::new(format!("cannot read {}: {error}", path.display())))?;

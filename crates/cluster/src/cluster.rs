@@ -391,10 +391,17 @@ impl Cluster {
 
     /// What `postgresql.auto.conf` or `postgresql.conf` says of a setting, in lower case.
     pub fn setting(&self, name: &str) -> Option<String> {
-        let files = self
-            .settings
-            .get_or_init(|| SettingsFiles::read(self.source.as_ref()));
-        files.value(name)
+        self.settings_files().value(name)
+    }
+
+    /// What its settings files do not set has the server's default: they are all there.
+    pub fn has_all_settings(&self) -> bool {
+        self.settings_files().are_all()
+    }
+
+    fn settings_files(&self) -> &SettingsFiles {
+        self.settings
+            .get_or_init(|| SettingsFiles::read(self.source.as_ref()))
     }
 
     /// How the words in the catalogs of a database are read.

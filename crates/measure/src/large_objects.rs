@@ -6,12 +6,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use pgclinic_cluster::{DatabaseContext, ForkFiles, HeapScan, RawRow, RelKind, Relation, RowState};
+use pgclinic_cluster::{DatabaseContext, RelKind};
+use pgclinic_format::Oid;
 use pgclinic_format::oid::{PG_LARGEOBJECT, PG_LARGEOBJECT_METADATA};
-use pgclinic_format::{Fork, Oid};
 use pgclinic_model::FigureKind;
 use pgclinic_model::document::Figure;
 
+use super::catalog_rows::{each_row, place};
 use super::{bytes, number};
 
 /// The section of these figures.
@@ -122,10 +123,6 @@ pub(super) fn measure(view: &DatabaseContext<'_>) -> Option<BTreeMap<String, Opt
 fn objects(view: &DatabaseContext<'_>) -> Option<BTreeMap<Oid, Object>> {
     let mut objects: BTreeMap<Oid, Object> = BTreeMap::new();
     let metadata = view.catalog.relations.get(&PG_LARGEOBJECT_METADATA)?;
-    let place = |relation: &Relation, name: &str| {
-        let columns = relation.columns.as_ref()?;
-        columns.iter().position(|column| column.name == name)
-    };
     let (oid, owner) = (place(metadata, "oid")?, place(metadata, "lomowner")?);
     let rights = place(metadata, "lomacl")?;
     each_row(view, metadata, &mut |row| {
@@ -176,22 +173,4 @@ fn referred(view: &DatabaseContext<'_>, objects: &BTreeMap<Oid, Object>) -> BTre
         }
     }
     referred
-}
-
-/// The live rows of a relation.
-fn each_row(view: &DatabaseContext<'_>, relation: &Relation, each: &mut dyn FnMut(&RawRow<'_>)) {
-    let is_own = |files: &&ForkFiles| {
-        files.fork == Fork::Main
-            && files.temporary.is_none()
-            && files.filenode == relation.filenode
-            && files.home.tablespace == relation.tablespace
-    };
-    let (Some(files), Some(layouts)) = (view.forks.iter().find(is_own), &relation.layouts) else {
-        return;
-    };
-    HeapScan::new(view.cluster, files, layouts).each_row(|row| {
-        if row.state == RowState::Visible {
-            each(&row);
-        }
-    });
 }

@@ -8,6 +8,8 @@
 #[macro_use]
 mod sums;
 
+mod advice;
+mod catalog_rows;
 mod catalogs;
 mod columns;
 mod compression_trial;
@@ -24,6 +26,7 @@ mod places;
 mod run;
 mod running;
 mod sample;
+mod server_facts;
 mod tally;
 mod toasted;
 
@@ -42,6 +45,7 @@ pub use growth::{GrowthError, growth};
 pub use leaf_look::LeafLook;
 pub use page_rows::HeapLook;
 pub use run::{MeasureCompanion, MeasureOptions, measure_cluster};
+pub use server_facts::ServerFacts;
 pub use sums::Sums;
 
 /// A measure of a relation's main fork: what it adds up of pages.

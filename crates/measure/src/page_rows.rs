@@ -1,6 +1,6 @@
 //! The rows of a heap page, judged and counted once for all measures.
 
-use pgclinic_cluster::{Doubt, ForkContext, RowState, Stamp, Visibility};
+use pgclinic_cluster::{Death, Doubt, ForkContext, RowState, Stamp, Visibility};
 use pgclinic_format::line_pointer::LinePointer;
 use pgclinic_format::{HeapTuple, LpFlags, Page};
 
@@ -35,6 +35,8 @@ pub struct HeapLook {
     pub dead: Items,
     /// Those of the dead ones whose transaction's fate is lost.
     pub unknown: u64,
+    /// Those of the dead ones whose insertion was rolled back.
+    pub aborted: u64,
     /// What the live rows take on a new page, aligned and with their line pointers.
     pub packed_bytes: u64,
     /// Line pointers that lead to another.
@@ -57,6 +59,7 @@ impl HeapLook {
             self.live.add(len);
         } else {
             self.unknown += u64::from(matches!(state, RowState::Undecided(_)));
+            self.aborted += u64::from(state == RowState::Dead(Death::Aborted));
             self.dead.add(len);
         }
     }

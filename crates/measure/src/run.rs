@@ -21,10 +21,12 @@ use pgclinic_scan::{Companion, DatabaseCompanion, WorkerPool};
 use pgclinic_source::Presence;
 use pgclinic_spill::{Limit, MemoryPlan, Part};
 
+use super::advice::{self, SeenDatabase};
 use super::compression_trial::Picked;
 use super::job::Job;
 use super::key_order::KeyOrder;
 use super::pass::Reader;
+use super::server_facts::ServerFacts;
 use super::toasted::Toasted;
 use super::{catalogs, index_hints, key_order, large_objects, pass, running};
 
@@ -43,6 +45,8 @@ pub struct MeasureOptions {
     pub memory: MemoryPlan,
     /// Long values are tried with each way to pack them, by this clock.
     pub trial_clock: Option<fn() -> std::time::Duration>,
+    /// What is known of its server beside its files.
+    pub server: ServerFacts,
 }
 
 /// Measures a cluster, also one whose server is at work. `elapsed_s` is left at 0: the clock is the
@@ -64,7 +68,7 @@ pub fn measure_cluster(
             }
         }
     }
-    finish(cluster, progress, document)
+    finish(cluster, options, progress, document)
 }
 
 /// Measures a stopped cluster by the pages that another run reads.
@@ -105,7 +109,7 @@ impl<'a> MeasureCompanion<'a> {
                 measure_database(cluster, (database, None), options, reader, &mut document);
             }
         }
-        finish(cluster, progress, document)
+        finish(cluster, options, progress, document)
     }
 }
 
@@ -131,9 +135,12 @@ impl DatabaseCompanion for MeasureCompanion<'_> {
 
 fn finish(
     cluster: &Cluster,
+    options: &MeasureOptions,
     progress: &dyn Progress,
     mut document: MeasureDocument,
 ) -> MeasureDocument {
+    let whole = advice::of_cluster(cluster, &options.server, &document.relations);
+    document.advice.splice(0..0, whole);
     pgclinic_cluster::unreachable::tell(cluster, &mut document.coverage);
     document.interrupted = progress.is_interrupted();
     document
@@ -149,6 +156,7 @@ fn new_document(cluster: &Cluster, options: &MeasureOptions) -> MeasureDocument 
         relations: Vec::new(),
         databases: Vec::new(),
         hints: Vec::new(),
+        advice: Vec::new(),
         growth: None,
         counters: counters(cluster),
         sample_percent: options.sample_percent,
@@ -308,6 +316,12 @@ pub(super) fn tell_database(
 ) {
     let mut hints = index_hints::hints(view.catalog, measured);
     document.hints.append(&mut hints);
+    let seen = SeenDatabase {
+        view,
+        measured,
+        server: &options.server,
+    };
+    document.advice.extend(advice::of_database(&seen));
     let whole = whole_database(view, options, measured);
     document.databases.extend(whole);
 }

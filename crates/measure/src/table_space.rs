@@ -21,6 +21,7 @@ sums! {
         live: Items,
         dead: Items,
         unknown: u64,
+        aborted: u64,
         free_bytes: u64,
         live_on_page: Counts,
         stored_on_page: Counts,
@@ -46,6 +47,10 @@ impl PageMeasure for TableSpace {
             "unknown_tuple_count",
             "row versions whose transaction's fate is lost, counted as dead",
         ),
+        number(
+            "aborted_tuple_count",
+            "dead row versions whose INSERT or UPDATE was rolled back",
+        ),
         number("tuples_per_page", "live rows on a page"),
         number(
             "stored_tuples_per_page",
@@ -64,6 +69,7 @@ impl PageMeasure for TableSpace {
         self.live.absorb(&look.live);
         self.dead.absorb(&look.dead);
         self.unknown += look.unknown;
+        self.aborted += look.aborted;
         self.live_on_page.note(look.live.count);
         let stored = look.live.count + look.dead.count;
         if stored > 0 {
@@ -86,6 +92,7 @@ impl PageMeasure for TableSpace {
             count(self.free_bytes),
             percent_of(self.free_bytes, length),
             count(self.unknown),
+            count(self.aborted),
             self.live_on_page.figure(),
             self.stored_on_page.figure(),
         ]

@@ -324,7 +324,7 @@ impl Arguments {
         {
             let opening = self.opening(named, unseen, world).reading_again();
             let cluster = target::open_cluster(&self.target, opening)?;
-            measure_as_well(document, &cluster, &options, &bar);
+            measure_as_well(document, (&cluster, named), &options, &bar);
         }
         bar.finish();
         let mut document = done?;

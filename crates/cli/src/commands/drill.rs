@@ -133,6 +133,12 @@ struct Arguments {
         conflicts_with = "exam"
     )]
     scratch: Option<PathBuf>,
+    /// Start no server on the injured copy
+    ///
+    /// By default one of the cluster's major that is on this machine reads a second copy, and what
+    /// it says is reported.
+    #[arg(long, requires = "on_copy_of", conflicts_with = "exam")]
+    no_server: bool,
     /// Show the score of this report beside
     ///
     /// The report of an earlier rehearsal, written with --format json.

@@ -20,6 +20,7 @@ use crate::env::Env;
 use crate::exit::{Exit, FailOnArgs, Failure, ResultClass};
 use crate::output::OutputArgs;
 use crate::progress::Bar;
+use crate::server_facts;
 use crate::target::{self, Opening};
 use crate::undetected_server::{self, UndetectedServer, Watch};
 
@@ -154,6 +155,7 @@ impl Arguments {
             sample_percent: self.sample,
             memory: self.load.memory_plan(),
             trial_clock: self.try_compression.then_some(clock),
+            server: server_facts::of(&cluster, named),
         };
         let bar = Bar::of_bytes(&self.output, world.terminal, &world.interrupted);
         let mut document = measure_cluster(&cluster, &options, &bar);

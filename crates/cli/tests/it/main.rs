@@ -12,6 +12,7 @@ mod common;
 mod access;
 mod access_methods;
 mod advice;
+mod advice_applies;
 mod articles;
 mod as_pg_amcheck;
 mod as_pg_verifybackup;

@@ -7,8 +7,8 @@ use crate::common;
 
 use common::{pgclinic, text};
 use pgclinic_model::document::{InjuryState, RehearsalDocument, RehearsalKind};
-use pgclinic_servers::{Checksums, Scratch, StopMode};
-use pgclinic_testkit::{as_primary, base_backup, copy_of, run_as, seed, server};
+use pgclinic_servers::{Checksums, Scratch, Server, StartOptions, StopMode};
+use pgclinic_testkit::{TempCopy, as_primary, base_backup, copy_of, execute, run_as, seed, server};
 
 /// Every file with what it holds.
 fn contents(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
@@ -128,14 +128,24 @@ fn a_copy_of_a_users_cluster_is_hurt_and_scored_and_the_original_is_only_read() 
     assert!(score.rows_saved < score.rows && score.rows_saved > 0);
     assert_eq!(ran.exit, 0, "{}", ran.err);
     assert!(ran.err.contains("MiB free"), "{}", ran.err);
+    let asked = document.server.as_ref().expect("what the server says");
+    assert_eq!(asked.version, Some(server(18).version));
+    assert!(asked.answer.started, "{asked:?}");
+    let mut messages = asked.answer.messages.iter();
+    assert!(
+        messages.any(|own| own.contains("invalid page in block")),
+        "{asked:?}"
+    );
     assert!(before == contents(&original.pgdata), "it was only read");
 
     let earlier = scratch.path().join("earlier.json");
     std::fs::write(&earlier, &ran.out).expect("a file");
     let page = std::fs::read_to_string(&report).expect("a report");
     assert!(page.contains("Rehearsal") && page.contains("lost-segment"));
-    let again = drill(&["--seed", "4", "--previous", text(&earlier)]);
+    let again = drill(&["--seed", "4", "--no-server", "--previous", text(&earlier)]);
     assert!(again.out.contains("(before: "), "{}", again.out);
+    let silent = "no server was asked: --no-server";
+    assert!(again.out.contains(silent), "{}", again.out);
     let left = std::fs::read_dir(scratch.path()).expect("a directory");
     assert_eq!(left.count(), 2, "the copies are gone");
 }
@@ -210,6 +220,118 @@ fn an_exam_is_marked_by_what_became_of_its_injuries() {
     assert_eq!(last.score.rows_saved, last.score.rows);
     let told = pgclinic(&mark).exits(0).out;
     assert!(told.contains("restored"), "{told}");
+}
+
+/// An exam on a copy of the seed where a server's user may have it.
+struct Exam {
+    original: TempCopy,
+    scratch: Scratch,
+}
+
+impl Exam {
+    fn made(major: u16, more: &[&str]) -> Self {
+        let original = copy_of(&seed(&server(major), Checksums::On));
+        let exam = Exam {
+            original,
+            scratch: Scratch::new(&run_as(), None).expect("a directory"),
+        };
+        let directory = exam.directory();
+        let words = ["drill", "--exam", text(&directory), "--on-copy-of"];
+        let target = [text(&exam.original.pgdata), "--database", "clinic"];
+        pgclinic(&[&words[..], &target, more].concat()).exits(0);
+        exam
+    }
+
+    fn directory(&self) -> PathBuf {
+        self.scratch.path().join("exam")
+    }
+
+    /// What a user does with a server of the exam's copy.
+    fn with_server(&self, major: u16, statements: &[&str], stop: StopMode) {
+        let options = StartOptions::default();
+        let started = Server::start(&server(major), &run_as(), &self.directory(), &options);
+        let mut running = started.expect("a server");
+        for statement in statements {
+            execute(&running, statement);
+        }
+        running.stop(stop).expect("a stop");
+    }
+
+    fn marked(&self, exit: u8) -> RehearsalDocument {
+        let (directory, report) = (self.directory(), self.scratch.path().join("r.html"));
+        let words = [
+            "drill",
+            "--exam",
+            text(&directory),
+            "--report",
+            text(&report),
+        ];
+        let ran = pgclinic(&[&words[..], &["--format", "json"]].concat());
+        assert_eq!(ran.exit, exit, "{}\n{}", ran.out, ran.err);
+        rehearsal(&ran.out)
+    }
+}
+
+fn states(document: &RehearsalDocument) -> Vec<Option<InjuryState>> {
+    let injuries = document.injuries.iter();
+    injuries.map(|injury| injury.state).collect()
+}
+
+#[test]
+fn an_exam_is_marked_after_its_server_has_run() {
+    for major in [13, 18] {
+        let index = ["--relation", "public.measurements_dedup", "--random", "2"];
+        let exam = Exam::made(major, &index);
+        // Nothing is dealt with by a server that was killed.
+        exam.with_server(
+            major,
+            &["SELECT count(*) FROM public.docs"],
+            StopMode::Immediate,
+        );
+        let document = exam.marked(1);
+        let untouched = Some(InjuryState::Untouched);
+        assert!(
+            states(&document).iter().all(|state| *state == untouched),
+            "{document:#?}"
+        );
+        assert_eq!(
+            document.score.false_alarms, 0,
+            "{:#?}",
+            document.false_alarms
+        );
+
+        let reindex = [
+            "REINDEX INDEX public.measurements_dedup",
+            "VACUUM public.measurements",
+        ];
+        exam.with_server(major, &reindex, StopMode::Fast);
+        let document = exam.marked(0);
+        let mended = Some(InjuryState::Mended);
+        assert!(
+            states(&document).iter().all(|state| *state == mended),
+            "{document:#?}"
+        );
+        assert_eq!(document.score.rows_saved, document.score.rows);
+    }
+}
+
+#[test]
+fn a_table_that_was_made_again_lacks_no_segment() {
+    let lost = [
+        "--relation",
+        "public.docs",
+        "--random",
+        "0",
+        "--lost-segments",
+        "1",
+    ];
+    let exam = Exam::made(18, &lost);
+    let document = exam.marked(1);
+    assert_eq!(states(&document), [Some(InjuryState::Untouched)]);
+    exam.with_server(18, &["TRUNCATE public.docs"], StopMode::Fast);
+    let document = exam.marked(0);
+    assert_eq!(states(&document), [Some(InjuryState::Mended)]);
+    assert_eq!(document.score.rows_saved, 0);
 }
 
 #[test]

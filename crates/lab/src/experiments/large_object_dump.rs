@@ -180,12 +180,14 @@ impl Experiment for LargeObjectDump {
     }
 
     fn needs(&self, _cell: &Cell, arm: &Arm) -> Vec<Need> {
-        if arm.name == SALVAGE && own_program().is_none() {
-            vec![Need::Missing(
-                "salvage is run by the program pgclinic".to_owned(),
-            )]
-        } else {
+        let is_there = match arm.name.as_str() {
+            SALVAGE => own_program().is_some(),
+            dump => tools_of(dump).is_some(),
+        };
+        if is_there {
             Vec::new()
+        } else {
+            vec![Need::Missing(missing(&arm.name))]
         }
     }
 
@@ -393,12 +395,12 @@ fn tools_of(arm: &str) -> Option<Installation> {
 }
 
 fn missing(arm: &str) -> String {
-    let which = if arm == "pg-dump-16" {
-        "15 or 16"
-    } else {
-        "17 or 18"
+    let which = match arm {
+        SALVAGE => return "salvage is run by the program pgclinic".to_owned(),
+        "pg-dump-16" => "15 or 16",
+        _ => "17 or 18",
     };
-    format!("no pg_dump {which} is here; `cargo xtask servers` fetches 16.2 and 18.6")
+    format!("no pg_dump {which} is here; `cargo xtask servers` brings 16.2, 17 and 18.6")
 }
 
 /// This program, unless it is one of tests.

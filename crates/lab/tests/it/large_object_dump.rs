@@ -1,9 +1,13 @@
 //! The entries of a dump's catalogue and its files do not depend on speed.
 
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
 use crate::common;
 
 use common::{metric, results, smallest};
-use pgclinic_lab::Outcome;
+use pgclinic_lab::{Outcome, SiteOptions, experiment_named, skipped_here};
+use pgclinic_servers::everywhere;
 
 #[test]
 fn every_object_has_an_entry_until_16_and_a_file_in_the_directory_format() {
@@ -35,5 +39,25 @@ fn every_object_has_an_entry_until_16_and_a_file_in_the_directory_format() {
         assert!(catalogue("pg-dump-17") * 4.0 < catalogue("pg-dump-16"));
     } else {
         println!("the catalogues of two dumps are not compared: one pg_dump is missing");
+    }
+}
+
+#[test]
+fn a_plan_promises_no_dump_that_is_not_here() {
+    let experiment = experiment_named("large-object-dump").expect("the experiment");
+    let plan = smallest("large-object-dump", &[]);
+    let interrupted = Arc::new(AtomicBool::new(false));
+    let skipped = skipped_here(experiment, &plan, &SiteOptions::default(), interrupted);
+    let impossible = skipped.expect("a look").arms;
+    let has_dump = |majors: std::ops::RangeInclusive<u16>| {
+        let mut all = everywhere().into_iter();
+        all.any(|own| {
+            let tools = ["pg_dump", "pg_restore"];
+            majors.contains(&own.major) && tools.iter().all(|name| own.tool(name).is_some())
+        })
+    };
+    for (arm, majors) in [("pg-dump-16", 15..=16), ("pg-dump-17", 17..=18)] {
+        let is_impossible = impossible.iter().any(|own| own == arm);
+        assert_eq!(is_impossible, !has_dump(majors), "{arm} of {impossible:?}");
     }
 }

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 
 use pgclinic_cluster::{Cluster, OpenOptions};
-use pgclinic_measure::{MeasureOptions, measure_cluster};
+use pgclinic_measure::{MeasureOptions, ServerFacts, measure_cluster};
 use pgclinic_model::document::{MeasureDocument, MeasuredRelation};
 use pgclinic_model::{Glob, Progress, Selection};
 use pgclinic_servers::{Checksums, Server, Session};
@@ -59,6 +59,7 @@ fn measured(pgdata: &Path, session: Session, deeds: &[&'static str]) -> MeasureD
         sample_percent: None,
         memory: MemoryPlan::new(64 << 20),
         trial_clock: None,
+        server: ServerFacts::default(),
     };
     let meanwhile = Meanwhile {
         session: Mutex::new(session),

@@ -30,6 +30,9 @@ pub struct MeasureDocument {
     /// What could be done with less.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub hints: Vec<MeasureHint>,
+    /// What articles and experiments advise where figures, catalogs or settings are as these are.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub advice: Vec<Advice>,
     /// What has changed since an older measurement of the same cluster.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub growth: Option<Growth>,
@@ -137,6 +140,25 @@ pub struct MeasureHint {
     pub bytes: u64,
     /// A sentence.
     pub message: String,
+}
+
+/// A piece of advice that applies: nothing is wrong, and no verdict and no exit code knows of it.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Advice {
+    /// Its name in the register, such as `analyze-after-upgrade`.
+    pub advice: String,
+    /// The database; absent where it is of the whole cluster.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub database: Option<String>,
+    /// What was seen, and why that matters.
+    pub message: String,
+    /// The single things that it is about: tables, releases.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub of: Vec<String>,
+    /// What to type, in this order.
+    pub commands: Vec<String>,
+    /// The command whose answer settles whether it is worth it here.
+    pub settled_by: String,
 }
 
 /// Numbers that only rise.

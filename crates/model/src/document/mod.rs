@@ -53,13 +53,13 @@ pub use heal_statement::{HealStatement, StatementAnswer};
 pub use inspect::{Field, HexRange, InspectDocument, ItemAnatomy, PageAnatomy, ValueAnatomy};
 pub use loss::{LossCell, LossDocument};
 pub use measure::{
-    Counters, Figure, Growth, LimitAhead, MEASURE_SCHEMA, MeasureDocument, MeasureHint,
+    Advice, Counters, Figure, Growth, LimitAhead, MEASURE_SCHEMA, MeasureDocument, MeasureHint,
     MeasuredColumn, MeasuredDatabase, MeasuredRelation, RelationGrowth, Sections, Spread,
 };
 pub use plan_step::{PlanRelation, PlanStep};
 pub use rehearsal::{
     FalseAlarm, InjuryState, REHEARSAL_SCHEMA, RehearsalDocument, RehearsalInjury, RehearsalKind,
-    RehearsalScore, RehearsalTable,
+    RehearsalScore, RehearsalServer, RehearsalTable,
 };
 pub use salvage::{
     CheckAccount, ColumnAs, CountAccount, DoubtfulObject, Estimate, INDEX_ENTRIES, INDEX_KEYS,

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Coverage, Level, Place, Target, Tool};
+use super::{Coverage, Level, Place, ServerAnswer, Target, Tool};
 
 /// `schema` of the document.
 pub const REHEARSAL_SCHEMA: &str = "pgclinic.rehearsal/1";
@@ -102,6 +102,19 @@ pub struct RehearsalTable {
     pub wrong: u64,
 }
 
+/// What a server says of the damaged copy.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct RehearsalServer {
+    /// Its version; absent where none was asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub version: Option<String>,
+    /// Why none was asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub not_asked: Option<String>,
+    /// What it said when it read everything.
+    pub answer: ServerAnswer,
+}
+
 /// What is compared from one rehearsal to the next.
 #[derive(Clone, Copy, PartialEq, Default, Debug, Serialize, Deserialize)]
 pub struct RehearsalScore {
@@ -153,6 +166,9 @@ pub struct RehearsalDocument {
     pub pages: u64,
     /// Bytes that were copied.
     pub copied_bytes: u64,
+    /// What a server says of the damaged copy; absent in an exam.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub server: Option<RehearsalServer>,
     /// Each injury.
     pub injuries: Vec<RehearsalInjury>,
     /// Findings that no injury explains.

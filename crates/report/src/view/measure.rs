@@ -3,15 +3,15 @@
 
 use pgclinic_format::types::FIRST_NORMAL_OID;
 use pgclinic_model::document::{
-    Figure, Growth, MeasureDocument, MeasuredColumn, MeasuredRelation, Sections,
+    Advice, Figure, Growth, MeasureDocument, MeasuredColumn, MeasuredRelation, Sections,
 };
 use pgclinic_model::{FigureKinds, FigureList};
 
 use super::figures::{figures, named_figures, shares};
 use super::{
-    Block, Fold, Frame, Look, Part, Row, Style, Table, Tone, Verdict, View, Words, columns, fold,
-    in_terminal, inherent, list, not_done, number, on_page, section, short_list, target_facts,
-    text, words,
+    Block, Fold, Frame, Look, Part, Row, Style, Table, Tone, Verdict, View, Words, and_more,
+    columns, fold, in_terminal, inherent, list, not_done, number, on_page, section, short_list,
+    target_facts, text, words,
 };
 use crate::Options;
 use crate::figure_words::{interval, time};
@@ -377,11 +377,31 @@ fn databases(document: &MeasureDocument, kinds: &FigureList) -> Vec<Block> {
     section("Databases").unless_empty(databases.collect())
 }
 
-/// What follows from the figures: indexes that could go, and what grows.
+/// What follows from the figures: advice that applies, indexes that could go, and what grows.
 fn advice(document: &MeasureDocument) -> Vec<Block> {
-    let mut blocks = hints(document);
+    let mut blocks = pieces(&document.advice);
+    blocks.extend(hints(document));
     blocks.extend(document.growth.as_ref().map(growth));
     blocks
+}
+
+/// Each piece: its name, what was seen, and the commands as they are to be typed.
+fn pieces(advice: &[Advice]) -> Vec<Block> {
+    let all = advice.iter().flat_map(|own| {
+        let mut title = Words::default().strong(&own.advice);
+        if let Some(database) = &own.database {
+            title = title.quiet(format!(" in {database}"));
+        }
+        let mut blocks = vec![text(&own.message)];
+        blocks.extend(short_list(own.of.iter().map(words), NOTED_MAX, and_more));
+        blocks.extend(own.commands.iter().cloned().map(Block::Command));
+        blocks.push(text(format!("settled by {}", own.settled_by)));
+        [
+            in_terminal(vec![text(title.clone())]),
+            Part::new(Frame::PageSection, title).of(blocks),
+        ]
+    });
+    section("Advice that applies").unless_empty(all.collect())
 }
 
 fn hints(document: &MeasureDocument) -> Vec<Block> {

@@ -3,16 +3,20 @@
 
 use pgclinic_model::document::{
     FalseAlarm, InjuryState, RehearsalDocument, RehearsalInjury, RehearsalKind, RehearsalScore,
-    RehearsalTable,
+    RehearsalServer, RehearsalTable,
 };
 
 use super::{
-    Block, Frame, Look, Part, Row, Table, Tone, Verdict, View, Words, card, columns, entries,
-    in_terminal, not_done, number, on_page, reasons_of, rules, section, target_facts, text, words,
+    Block, Frame, Look, Part, Row, Table, Tone, Verdict, View, Words, and_more, card, columns,
+    entries, in_terminal, not_done, number, on_page, reasons_of, rules, section, short_list,
+    target_facts, text, words,
 };
 use crate::Options;
 use crate::words as say;
 use crate::words::{count, count_of};
+
+/// Messages of a server that a terminal lists.
+const MESSAGES_MAX: usize = 12;
 
 pub(super) fn view(document: &RehearsalDocument, options: &Options<'_>) -> View {
     let (title, command) = match document.kind {
@@ -41,6 +45,7 @@ pub(super) fn view(document: &RehearsalDocument, options: &Options<'_>) -> View 
     blocks.push(injuries(document));
     blocks.extend(alarms(&document.false_alarms));
     blocks.extend(tables(&document.tables));
+    blocks.extend(document.server.as_ref().map(server));
     let found = document.injuries.iter().flat_map(|injury| &injury.found_by);
     blocks.push(on_page(vec![rules(found.map(String::as_str), options)]));
     blocks.push(in_terminal(vec![Block::Verdict(verdict(document))]));
@@ -171,6 +176,28 @@ fn alarms(alarms: &[FalseAlarm]) -> Vec<Block> {
         (words(what), words(&alarm.message))
     });
     card(Tone::Warn, "False alarms").unless_empty(reasons_of(alarms))
+}
+
+/// The messages of a server that read a second copy of what was hurt.
+fn server(own: &RehearsalServer) -> Block {
+    let Some(version) = &own.version else {
+        let why = own.not_asked.as_deref().unwrap_or("no reason is known");
+        return section("What the server says")
+            .of(vec![text(format!("no server was asked: {why}"))]);
+    };
+    let answer = &own.answer;
+    let how = match (answer.started, answer.crashed) {
+        (false, _) => "does not start on a second copy",
+        (true, false) => "starts on a second copy, and is asked for everything",
+        (true, true) => "starts on a second copy, and crashes when it is asked for everything",
+    };
+    let mut blocks = vec![text(format!(
+        "PostgreSQL {version} {how}: {}",
+        say::plural(count_of(answer.messages.len()), "message")
+    ))];
+    let messages = answer.messages.iter().map(words);
+    blocks.extend(short_list(messages, MESSAGES_MAX, and_more));
+    section("What the server says").of(blocks)
 }
 
 fn tables(tables: &[RehearsalTable]) -> Vec<Block> {

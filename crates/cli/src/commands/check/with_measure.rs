@@ -8,6 +8,7 @@ use pgclinic_model::{CheckDocument, Progress};
 use pgclinic_servers::ConnectionTarget;
 
 use crate::exit::Failure;
+use crate::server_facts;
 use crate::target::OpenTarget;
 
 /// What is done beside the check.
@@ -42,7 +43,11 @@ impl Companion {
     }
 }
 
-fn measure_options(options: &CheckOptions) -> MeasureOptions {
+fn measure_options(
+    options: &CheckOptions,
+    cluster: &Cluster,
+    named: Option<&ConnectionTarget>,
+) -> MeasureOptions {
     MeasureOptions {
         threads: options.threads,
         selection: options.selection.clone(),
@@ -50,6 +55,7 @@ fn measure_options(options: &CheckOptions) -> MeasureOptions {
         sample_percent: None,
         memory: options.memory.clone(),
         trial_clock: None,
+        server: server_facts::of(cluster, named),
     }
 }
 
@@ -60,7 +66,7 @@ pub(super) fn check_and_measure(
     options: &CheckOptions,
     progress: &dyn Progress,
 ) -> CheckDocument {
-    let of_measure = measure_options(options);
+    let of_measure = measure_options(options, cluster, None);
     let companion = MeasureCompanion::new(cluster, &of_measure, progress);
     let mut document = check_cluster_with(course, cluster, options, progress, Some(&companion));
     document.measured = Some(Box::new(companion.finish()));
@@ -71,10 +77,11 @@ pub(super) fn check_and_measure(
 /// relations come and go meanwhile: figures have a read of their own.
 pub(super) fn measure_as_well(
     document: &mut CheckDocument,
-    cluster: &Cluster,
+    (cluster, named): (&Cluster, Option<&ConnectionTarget>),
     options: &CheckOptions,
     progress: &dyn Progress,
 ) {
-    let measured = measure_cluster(cluster, &measure_options(options), progress);
+    let options = measure_options(options, cluster, named);
+    let measured = measure_cluster(cluster, &options, progress);
     document.measured = Some(Box::new(measured));
 }

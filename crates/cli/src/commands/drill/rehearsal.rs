@@ -13,7 +13,7 @@ use pgclinic_servers::{RunAs, Scratch};
 use pgclinic_surgery::{DamageBudget, Injury, PageBudget, injury_named};
 
 use super::{Arguments, end, tell, threads, timed};
-use crate::drill::rehearsal::{self, UntilInterrupted, Wanted};
+use crate::drill::rehearsal::{self, Asking, UntilInterrupted, Wanted};
 use crate::env::Env;
 use crate::exit::{Exit, Failure};
 use crate::target::{self, Opening};
@@ -149,6 +149,11 @@ fn wanted<'a>(arguments: &'a Arguments, original: &Path) -> Result<Wanted<'a>, F
         },
         seed: arguments.seed,
         threads: processors(arguments),
+        server: if arguments.no_server {
+            Asking::Never
+        } else {
+            Asking::IfAtHand
+        },
     })
 }
 

@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use clap::Args;
 use pgclinic_lab::statements;
-use pgclinic_measure::{MeasureOptions, measure_cluster};
+use pgclinic_measure::{MeasureOptions, ServerFacts, measure_cluster};
 use pgclinic_model::document::{
     CATALOG_COST_SCHEMA, CatalogCost, CatalogCostDocument, Figure, StatementCost, Tool,
 };
@@ -260,6 +260,7 @@ fn rows_per_page_of(
         sample_percent: None,
         memory: MemoryPlan::new(0),
         trial_clock: None,
+        server: ServerFacts::default(),
     };
     let bar = Bar::of_bytes(&arguments.output, world.terminal, &world.interrupted);
     let document = measure_cluster(&cluster, &options, &bar);

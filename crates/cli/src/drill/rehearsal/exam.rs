@@ -28,8 +28,8 @@ use serde::{Deserialize, Serialize};
 use super::marks::{Bytes, Families, KnownInjury, mark as marked_of, state_of};
 use super::rows::{RowHashes, TableName};
 use super::{
-    Places, UntilInterrupted, Wanted, check, ids_of, injured_copy, new_findings, saved_tables,
-    scored,
+    Asking, Places, UntilInterrupted, Wanted, check, ids_of, injured_copy, new_findings,
+    rows_before_place, saved_tables, scored,
 };
 use crate::exit::Failure;
 
@@ -102,10 +102,6 @@ fn hidden(
         journal: &aside.join("journal"),
     };
     let patient = injured_copy(original, wanted, &places, tell, stop)?;
-    for (number, rows) in patient.before.values().enumerate() {
-        let bytes: Vec<u8> = rows.iter().flat_map(|row| row.to_le_bytes()).collect();
-        fs::write(aside.join(format!("rows-{number}")), bytes)?;
-    }
     let key = Key {
         schema: KEY_SCHEMA.into(),
         known: ids_of(&patient.healthy),
@@ -147,6 +143,7 @@ pub(crate) fn mark(
         },
         seed: key.seed,
         threads,
+        server: Asking::Never,
     };
     tell("checking the copy");
     let start = Instant::now();
@@ -155,15 +152,17 @@ pub(crate) fn mark(
     let level = document.level;
     let findings = new_findings(document, &key.known);
     stop.goes_on()?;
-    let mut marked = marked_of(&key.injuries, &findings, &Families::of(cluster));
-    let read =
-        |change: &Change| bytes_of(cluster.source().as_ref(), &aside.join("journal"), change);
+    let families = Families::of(cluster);
+    let mut marked = marked_of(&key.injuries, &findings, &families);
+    let (source, journal) = (cluster.source().as_ref(), aside.join("journal"));
     for (injury, mark) in key.injuries.iter().zip(&mut marked.injuries) {
+        let is_needed = families.need_file_of(&injury.place);
+        let read = |change: &Change| bytes_of(source, &journal, change, is_needed);
         mark.state = Some(state_of(injury, !mark.found_by.is_empty(), &read));
     }
     tell("reading the rows of the tables that were hurt");
     let start = Instant::now();
-    let before = rows_before(&aside, &key.tables)?;
+    let before = rows_before(&aside, &key.tables);
     let tables = saved_tables(&before, directory, &aside, &wanted, stop)?;
     let mut score = scored(&marked, &tables);
     score.copy_s = key.copy_s;
@@ -189,6 +188,7 @@ pub(crate) fn mark(
         seed: key.seed,
         pages: key.pages,
         copied_bytes: key.copied_bytes,
+        server: None,
         injuries: marked.injuries,
         false_alarms: marked.false_alarms,
         tables,
@@ -212,21 +212,21 @@ fn read_key(aside: &Path) -> Result<Key, Failure> {
     }
 }
 
-fn rows_before(
-    aside: &Path,
-    tables: &[TableName],
-) -> Result<BTreeMap<TableName, RowHashes>, Failure> {
-    let mut before = BTreeMap::new();
-    for (number, table) in tables.iter().enumerate() {
-        let bytes = fs::read(aside.join(format!("rows-{number}")))?;
-        let rows = bytes.as_chunks().0.iter().copied().map(u64::from_le_bytes);
-        before.insert(table.clone(), rows.collect());
-    }
-    Ok(before)
+fn rows_before(aside: &Path, tables: &[TableName]) -> BTreeMap<TableName, RowHashes> {
+    let place = rows_before_place(aside, NonZeroUsize::MIN);
+    let numbered = tables.iter().cloned().enumerate();
+    let own = |(number, table)| (table, RowHashes::in_file(place.file(number)));
+    numbered.map(own).collect()
 }
 
-/// The bytes where a change was made.
-fn bytes_of(source: &dyn Source, journal: &Path, change: &Change) -> Option<Bytes> {
+/// The bytes where a change was made. A file that nobody needs any more is not missing: its table
+/// or index was made again in another one.
+fn bytes_of(
+    source: &dyn Source,
+    journal: &Path,
+    change: &Change,
+    is_needed: bool,
+) -> Option<Bytes> {
     match change {
         Change::Bytes {
             path,
@@ -243,7 +243,9 @@ fn bytes_of(source: &dyn Source, journal: &Path, change: &Change) -> Option<Byte
             })
         }
         Change::Remove { path, kept } => match source.len(path) {
-            Err(error) if error.kind == SourceErrorKind::NotFound => Some(Bytes::AsHurt),
+            Err(error) if error.kind == SourceErrorKind::NotFound && is_needed => {
+                Some(Bytes::AsHurt)
+            }
             Ok(len) if is_same(source, (path, len), &journal.join(kept)) => Some(Bytes::AsBefore),
             _ => Some(Bytes::Others),
         },

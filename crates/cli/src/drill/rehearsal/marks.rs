@@ -74,6 +74,8 @@ impl KnownInjury {
 pub(crate) struct Families {
     table_of: BTreeMap<(Oid, Oid), Oid>,
     names: BTreeMap<(Oid, Oid), TableName>,
+    /// Numbers of files, by database.
+    files: BTreeSet<(Oid, Oid)>,
 }
 
 impl Families {
@@ -82,7 +84,11 @@ impl Families {
         let mut families = Families {
             table_of: BTreeMap::new(),
             names: BTreeMap::new(),
+            files: BTreeSet::new(),
         };
+        let shared = cluster.catalog(0);
+        let numbers = shared.relations.values().map(|own| (0, own.filenode));
+        families.files.extend(numbers);
         for database in cluster.databases.values() {
             let Some(name) = &database.name else { continue };
             let catalog = cluster.catalog(database.oid);
@@ -98,6 +104,7 @@ impl Families {
                 let table = table_of(indexed.unwrap_or(relation.oid));
                 let key = (database.oid, relation.oid);
                 families.table_of.insert(key, table);
+                families.files.insert((database.oid, relation.filenode));
                 if matches!(relation.kind, RelKind::Table | RelKind::MaterializedView) {
                     let name = TableName {
                         database: name.clone(),
@@ -115,6 +122,12 @@ impl Families {
         let (database, relation) = (place.database_oid?, place.relation_oid?);
         let table = self.table_of.get(&(database, relation)).copied();
         Some((database, table.unwrap_or(relation)))
+    }
+
+    /// A relation has its pages in the file of this place, as far as catalogs know it.
+    pub(crate) fn need_file_of(&self, place: &Place) -> bool {
+        let file = place.database_oid.zip(place.filenode);
+        file.is_none_or(|file| self.files.contains(&file))
     }
 
     /// The tables whose rows or TOASTed values were hurt.

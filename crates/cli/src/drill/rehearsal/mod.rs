@@ -2,7 +2,7 @@
 //! what `check` finds and `salvage` saves of it is scored. In an exam a user does the work.
 //!
 //! ```text
-//! original (read only) ─► copy ─► check ─► rows ─► injuries ─┬─► check ─► rows ─► score
+//! original (read only) ─► copy ─► check ─► rows ─► injuries ─┬─► check ─► rows ─► server ─► score
 //!                                                            └─► exam: marked later by a key
 //! ```
 
@@ -10,8 +10,10 @@ mod copy;
 mod exam;
 mod marks;
 mod rows;
+mod server;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -38,7 +40,7 @@ use crate::exit::Failure;
 use copy::{NeededFiles, mebibytes, owner_of};
 pub(crate) use exam::{hide, key_of, mark};
 use marks::{Families, KnownInjury, Marked};
-use rows::{RowHashes, TableName, compared, rows_of};
+use rows::{RowHashes, RowsPlace, TableName, compared, rows_of};
 
 /// What is rehearsed.
 pub(crate) struct Wanted<'a> {
@@ -53,6 +55,15 @@ pub(crate) struct Wanted<'a> {
     pub(crate) budget: DamageBudget,
     pub(crate) seed: u64,
     pub(crate) threads: NonZeroUsize,
+    pub(crate) server: Asking,
+}
+
+/// Whether a server is started on a second copy of what was hurt, to hear what it says.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Asking {
+    /// Where one of the cluster's major is on this machine.
+    IfAtHand,
+    Never,
 }
 
 /// No bar; a run ends at its next step where somebody wants it to stop.
@@ -128,6 +139,8 @@ pub(crate) fn run(
     score.copy_s = patient.copy_s;
     score.check_s = check_s;
     score.salvage_s = start.elapsed().as_secs_f64();
+    let server = server::asked(&patient.pgdata, wanted, scratch, tell);
+    stop.goes_on()?;
     let passed = score.detected + score.blind == score.injuries && score.false_alarms == 0;
     Ok(Document::Rehearsal(RehearsalDocument {
         schema: REHEARSAL_SCHEMA.into(),
@@ -139,6 +152,7 @@ pub(crate) fn run(
         seed: wanted.seed,
         pages: patient.planned.pages,
         copied_bytes: patient.copied_bytes,
+        server: Some(server),
         injuries: marked.injuries,
         false_alarms: marked.false_alarms,
         tables,
@@ -187,8 +201,8 @@ fn injured_copy(
     let injuries = known_injuries(&planned);
     let families = Families::of(&cluster);
     let tables = families.hurt_tables(&injuries);
-    let rows = places.scratch.join("rows");
-    let before = rows_of(&cluster, &tables, (&rows, wanted.threads), stop)?;
+    let place = rows_before_place(places.scratch, wanted.threads);
+    let before = rows_of(&cluster, &tables, place, stop)?;
     stop.goes_on()?;
     apply(&Operation {
         pgdata,
@@ -281,18 +295,30 @@ fn saved_tables(
     stop: &UntilInterrupted,
 ) -> Result<Vec<RehearsalTable>, Failure> {
     let names: Vec<TableName> = before.keys().cloned().collect();
-    let folder = scratch.join("rows");
-    let now = rows_of(
-        &master::open(pgdata)?,
-        &names,
-        (&folder, wanted.threads),
-        stop,
-    )?;
+    let place = RowsPlace {
+        scratch,
+        name: "rows-now",
+        threads: wanted.threads,
+    };
+    let now = rows_of(&master::open(pgdata)?, &names, place, stop)?;
     stop.goes_on()?;
-    let none = RowHashes::new();
     let tables = before.iter();
-    let tables = tables.map(|(name, rows)| compared(name, rows, now.get(name).unwrap_or(&none)));
-    Ok(tables.collect())
+    let tables: Result<Vec<_>, Failure> = tables
+        .map(|(name, rows)| compared(name, rows, now.get(name)))
+        .collect();
+    for number in 0..names.len() {
+        fs::remove_file(place.file(number))?;
+    }
+    tables
+}
+
+/// Where the rows of the undamaged copy lie.
+fn rows_before_place(scratch: &Path, threads: NonZeroUsize) -> RowsPlace<'_> {
+    RowsPlace {
+        scratch,
+        name: "rows",
+        threads,
+    }
 }
 
 /// The sums; times are not known here.
