@@ -1,7 +1,8 @@
-//! `docs/rules/README.md` and `docs/guide/articles.md`, which the program writes from its
-//! registers.
+//! `docs/rules/README.md`, `docs/guide/articles.md` and the index of `docs/guide/messages`, which
+//! the program writes from its registers; and the pages of the messages, for which it runs every
+//! scenario on a real server.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use crate::args::Args;
 use crate::shell::at;
@@ -10,24 +11,30 @@ use crate::{repository, shell};
 
 pub(crate) const TASK: Task = Task {
     name: "docs",
-    summary: "writes docs/rules/README.md and docs/guide/articles.md from their registers; --check only compares; --pgclinic PROGRAM asks that one instead of building it",
+    summary: "writes docs/rules/README.md, docs/guide/articles.md and the index of docs/guide/messages from their registers; --messages runs every scenario on a real PostgreSQL and writes the pages there, --only NAME one of them; --check only compares; --pgclinic PROGRAM asks that one instead of building it",
     in_ci: Some(&["--check"]),
     run,
 };
 
 /// A page that is generated: the option of `generate-docs` that writes it, and where it is kept.
-const PAGES: [(&str, &str); 2] = [
+const PAGES: [(&str, &str); 3] = [
     ("--rules", "docs/rules/README.md"),
     ("--articles", "docs/guide/articles.md"),
+    ("--gallery", "docs/guide/messages/README.md"),
 ];
+
+/// Where the pages of the messages are kept.
+const MESSAGES: &str = "docs/guide/messages";
 
 fn run(words: &[String]) -> Outcome {
     let mut args = Args::new(words);
     let check = args.flag("--check");
+    let only = args.value("--only")?;
+    let messages = args.flag("--messages") || only.is_some();
     let program = args.value("--pgclinic")?;
     args.finish()?;
 
-    let fresh = generate(program.as_deref())?;
+    let fresh = generate(program.as_deref(), messages, only.as_deref())?;
     let root = repository::root();
     let stale = fresh.iter().filter(|(kept, text)| {
         let now = std::fs::read_to_string(root.join(kept));
@@ -35,7 +42,7 @@ fn run(words: &[String]) -> Outcome {
     });
     let stale: Vec<_> = stale.collect();
     if check && !stale.is_empty() {
-        let names: Vec<&str> = stale.iter().map(|(kept, _)| *kept).collect();
+        let names: Vec<&str> = stale.iter().map(|(kept, _)| kept.as_str()).collect();
         let names = names.join(", ");
         return Err(format!("stale, `cargo xtask docs` writes it: {names}"));
     }
@@ -48,7 +55,11 @@ fn run(words: &[String]) -> Outcome {
 }
 
 /// The path and the text of each page, as the program writes them now.
-fn generate(program: Option<&str>) -> Result<Vec<(&'static str, String)>, String> {
+fn generate(
+    program: Option<&str>,
+    messages: bool,
+    only: Option<&str>,
+) -> Result<Vec<(String, String)>, String> {
     let mut command = match program {
         Some(program) => shell::command(program, &[]),
         None => shell::command("cargo", &["run", "--quiet", "-p", "pgclinic-cli", "--"]),
@@ -59,13 +70,40 @@ fn generate(program: Option<&str>) -> Result<Vec<(&'static str, String)>, String
     for (option, kept) in PAGES {
         command.arg(option).arg(scratch(kept));
     }
+    let gallery = folder.join("messages");
+    if messages {
+        // What an earlier run left there is no page of this one.
+        let _absent_at_first = std::fs::remove_dir_all(&gallery);
+        std::fs::create_dir_all(&gallery).map_err(at(&gallery))?;
+        command.arg("--messages").arg(&gallery);
+        command.args(only.map(|name| format!("--only={name}")));
+    }
     shell::run(&mut command)?;
-    let read = |(_, kept): (_, &'static str)| {
-        let path = scratch(kept);
+    let read = |path: PathBuf, kept: String| {
         let text = std::fs::read_to_string(&path).map_err(at(&path))?;
         Ok((kept, text))
     };
-    PAGES.into_iter().map(read).collect()
+    let of_registers = PAGES.map(|(_, kept)| (scratch(kept), kept.to_owned()));
+    let of_runs = if messages {
+        written(&gallery)?
+    } else {
+        Vec::new()
+    };
+    let all = of_registers.into_iter().chain(of_runs);
+    all.map(|(path, kept)| read(path, kept)).collect()
+}
+
+/// The pages that lie in this folder, and where they are kept.
+fn written(folder: &Path) -> Result<Vec<(PathBuf, String)>, String> {
+    let mut pages = Vec::new();
+    for entry in std::fs::read_dir(folder).map_err(at(folder))? {
+        let path = entry.map_err(at(folder))?.path();
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        let kept = format!("{MESSAGES}/{name}");
+        pages.push((path, kept));
+    }
+    pages.sort();
+    Ok(pages)
 }
 
 /// Where the program writes a page before it is compared.

@@ -14,6 +14,7 @@ use pgclinic_servers::{Installation, RunAs, Wanted, find, sweep};
 use pgclinic_surgery::{InjuryTargets, PageBudget};
 
 mod rehearsal;
+mod scenario;
 
 use crate::commands::Command;
 use crate::destination::refuse_early;
@@ -82,6 +83,18 @@ struct Arguments {
     /// Only these injuries
     #[arg(long, value_name = "NAME", conflicts_with = "blind")]
     injury: Vec<String>,
+    /// Damage one place, and ask everything about it
+    ///
+    /// A server on a hurt copy is asked by COPY, index scan, VACUUM, CREATE INDEX, ANALYZE,
+    /// autovacuum, pg_dump, amcheck, pageinspect, with ignore_checksum_failure, with
+    /// zero_damaged_pages, with pg_surgery, and so are check, explain and salvage. Then the ways
+    /// out are carried out, and the rows are counted. NAME is a message, one of --scenarios, or an
+    /// injury; it may be given several times. The answer is Markdown.
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["all", "injury", "blind", "large", "shots", "ward", "tenth", "on_copy_of", "exam"])]
+    scenario: Vec<String>,
+    /// List the scenarios
+    #[arg(long, conflicts_with = "scenario")]
+    scenarios: bool,
     /// Random shots instead of declared injuries
     #[arg(long)]
     blind: bool,
@@ -180,6 +193,12 @@ impl Command for Drill {
         let arguments = Arguments::from_arg_matches(matches)?;
         let start = Instant::now();
         arguments.output.refuse_early(DRILL, &[])?;
+        if arguments.scenarios {
+            return scenario::list(&arguments, world);
+        }
+        if !arguments.scenario.is_empty() {
+            return scenario::show(&arguments, world);
+        }
         refuse_early(&arguments.report, REPORT, &[])?;
         refuse_strangers(&arguments)?;
         if let Some(asked) = rehearsal::asked_for(&arguments) {

@@ -19,3 +19,4 @@ pub(crate) mod oracle;
 pub(crate) mod readings;
 pub(crate) mod rehearsal;
 mod salvage_options;
+pub(crate) mod scenario;

@@ -65,6 +65,7 @@ mod salvage_full_disk;
 mod salvage_interrupted;
 mod salvage_memory;
 mod salvage_without_catalogs;
+mod scenarios;
 mod since;
 mod since_known;
 mod since_timelines;
