@@ -41,11 +41,12 @@ impl Cluster {
         let end = now.blocks(self.build.block_size, self.build.segment_bytes);
         let mut known = replay.blocks_of(file).collect::<Vec<_>>().into_iter();
         let had_content = |block: &BlockNo| replay.had_content(file, files.fork, *block);
-        let last = known.rfind(had_content).map_or(0, u64::from);
-        let beyond = (end..=last).filter(|_| last >= end);
+        let Some(last) = known.rfind(had_content).map(u64::from) else {
+            return MissedBlocks::default();
+        };
         MissedBlocks {
             zeroed: Vec::new(),
-            beyond: beyond
+            beyond: (end..=last)
                 .filter_map(|block| BlockNo::try_from(block).ok())
                 .filter(|block| replay.fate(file, files.fork, *block) == ReplayEffect::Kept)
                 .collect(),

@@ -267,6 +267,8 @@ impl<'a> Visibility<'a> {
             return Some(
                 "its hint bits say that xmin was rolled back, and pg_xact says that it committed",
             );
+        } else if !tuple.xmin_is_frozen() && self.is_of_nobody(tuple.t_xmin()) {
+            return Some("no transaction has been given the number in xmin yet");
         }
         if tuple.t_xmax() == Xid::INVALID {
             let is_void = tuple.has(HEAP_XMAX_COMMITTED) && !tuple.has(HEAP_XMAX_INVALID);
@@ -291,6 +293,12 @@ impl<'a> Visibility<'a> {
         None
     }
 
+    /// No transaction has been given the number, as far as all that was written tells.
+    fn is_of_nobody(&self, xid: Xid) -> bool {
+        let files = self.files.as_ref();
+        self.hints == Hints::Count && files.is_some_and(|(log, _)| log.is_future(xid))
+    }
+
     /// The status files say that the transaction did not commit, though a hint says that it did.
     fn denies(&self, xid: Xid) -> bool {
         match self.hints {
@@ -304,10 +312,7 @@ impl<'a> Visibility<'a> {
     #[inline]
     fn had_committed(&self, xid: Xid) -> bool {
         match self.hints {
-            Hints::Count => !self
-                .files
-                .as_ref()
-                .is_some_and(|(log, _)| log.is_future(xid)),
+            Hints::Count => !self.is_of_nobody(xid),
             Hints::MayBeLater => {
                 let status = self.status(xid);
                 status.is_none_or(|status| {

@@ -149,8 +149,8 @@ fn zeroed_pages_are_missed_by_the_indexes_that_name_rows_there() {
         let told = told(&document);
         // Of tables without a witness WAL may still know what was written last.
         let is_of_wal = |name: &str| name == "t_bare" || name == "t_brin";
+        let told: Vec<_> = told.into_iter().filter(|own| !is_of_wal(&own.1)).collect();
         let zeroed = told.iter().filter(|own| own.0 == "zeroed-page");
-        let zeroed = zeroed.filter(|own| !is_of_wal(&own.1));
         let zeroed: Vec<_> = zeroed.map(|own| (own.1.as_str(), own.2)).collect();
         let toast = toast.rsplit('.').next().expect("a name");
         assert_eq!(

@@ -141,7 +141,7 @@ fn hurt(page: &mut Edited, prepared: u32) {
     page.flags(18, 18, 0, HEAP_ONLY_TUPLE);
 }
 
-const EXPECTED: [&str; 17] = [
+const EXPECTED: [&str; 18] = [
     "1 redirect-to-indexed-row",
     "10 hot-flags-disagree",
     "10 update-chains-meet",
@@ -149,6 +149,7 @@ const EXPECTED: [&str; 17] = [
     "12 update-outlives-row",
     "13 hot-flags-disagree",
     "14 hot-update-leads-nowhere",
+    "14 xmax-hint-wrong",
     "15 update-outlives-row",
     "16 update-outlives-row",
     "18 heap-only-not-updated",

@@ -9,7 +9,7 @@ use std::path::Path;
 
 use common::pgclinic;
 use pgclinic_servers::{Checksums, StopMode};
-use pgclinic_testkit::{copy_of, seed, server};
+use pgclinic_testkit::{TempCopy, copy_of, seed, server};
 
 /// A command of the page and words that stand in its answer, or in the file that it writes.
 type Said = (&'static str, &'static [&'static str]);
@@ -111,10 +111,19 @@ const HELD_ELSEWHERE: &[(&str, &str)] = &[
     ),
 ];
 
-/// The commands between backticks in the rows of the page.
-fn commands() -> BTreeSet<String> {
+/// The page, by article.
+fn articles() -> Vec<(String, String)> {
     let page = std::fs::read_to_string("../../docs/guide/articles.md").expect("the page");
-    let rows = page.lines().filter(|line| line.starts_with('|'));
+    let parts = page.split("\n## ").skip(1);
+    let parts = parts.filter_map(|part| part.split_once('\n'));
+    parts
+        .map(|(title, rows)| (title.to_owned(), rows.to_owned()))
+        .collect()
+}
+
+/// The commands between backticks in the rows of an article.
+fn commands(rows: &str) -> BTreeSet<String> {
+    let rows = rows.lines().filter(|line| line.starts_with('|'));
     let cells = rows.filter_map(|row| row.split('|').nth(2));
     let commands = cells.filter_map(|cell| cell.trim().strip_prefix('`')?.strip_suffix('`'));
     commands.map(str::to_owned).collect()
@@ -126,26 +135,120 @@ const TABLES: &str = "CREATE TABLE keys (id uuid PRIMARY KEY, ord bigint, body j
     CREATE TABLE test_unique_constraints (id serial PRIMARY KEY, key text UNIQUE); \
     SELECT count(lo_create(0)) FROM generate_series(1, 20)";
 
+/// Begins of titles: each article has a test of its name.
+const TITLES: &[&str] = &[
+    "UUIDv4 and UUIDv7",
+    "Failed inserts",
+    "System tables bloated",
+    "TOASTed JSONB",
+    "Large objects",
+    "Dissecting data corruption",
+    "Why checksums matter",
+    "A talk on damage",
+    "The minor releases of 2024Q1",
+    "ANALYZE and maintenance_io_concurrency",
+    "Asynchronous I/O in 18",
+    "Vindicating ZFS",
+    "OAuth 2 with Keycloak",
+];
+
 #[test]
-fn the_commands_of_the_articles_give_what_their_rows_say() {
-    let copy = copy_of(&seed(&server(15), Checksums::On));
-    let mut running = copy.start().expect("a server");
-    let mut session = running.connect("postgres").expect("a session");
-    session.execute(TABLES).expect("the tables of the articles");
-    session.execute("VACUUM (ANALYZE)").expect("a vacuum");
-    drop(session);
-    running.stop(StopMode::Fast).expect("it stops");
+fn every_article_has_a_test() {
+    let titles: Vec<String> = articles().into_iter().map(|(title, _)| title).collect();
+    let is_held = |title: &&String| TITLES.iter().any(|own| title.starts_with(own));
+    let rest: Vec<&String> = titles.iter().filter(|title| !is_held(title)).collect();
+    assert!(rest.is_empty() && titles.len() == TITLES.len(), "{rest:?}");
+}
+
+#[test]
+fn uuid_v4_and_v7_as_primary_keys() {
+    hold("UUIDv4 and UUIDv7");
+}
+
+#[test]
+fn failed_inserts_on_unique_constraints() {
+    hold("Failed inserts");
+}
+
+#[test]
+fn system_tables_bloated_by_temporary_tables() {
+    hold("System tables bloated");
+}
+
+#[test]
+fn toasted_jsonb_compression_algorithms() {
+    hold("TOASTed JSONB");
+}
+
+#[test]
+fn large_objects_and_pg_dump_17() {
+    hold("Large objects");
+}
+
+#[test]
+fn dissecting_data_corruption() {
+    hold("Dissecting data corruption");
+}
+
+#[test]
+fn why_checksums_matter_and_checksums_in_18() {
+    hold("Why checksums matter");
+}
+
+#[test]
+fn a_talk_on_damage_and_reports_from_conferences() {
+    hold("A talk on damage");
+}
+
+#[test]
+fn the_minor_releases_of_2024q1() {
+    hold("The minor releases of 2024Q1");
+}
+
+#[test]
+fn analyze_and_maintenance_io_concurrency() {
+    hold("ANALYZE and maintenance_io_concurrency");
+}
+
+#[test]
+fn asynchronous_io_in_18() {
+    hold("Asynchronous I/O in 18");
+}
+
+#[test]
+fn vindicating_zfs_with_postgresql() {
+    hold("Vindicating ZFS");
+}
+
+#[test]
+fn oauth_2_with_keycloak() {
+    hold("OAuth 2 with Keycloak");
+}
+
+/// Holds each command of an article to what its row says.
+#[track_caller]
+fn hold(title: &str) {
+    let articles = articles();
+    let rows = articles.iter().find(|(own, _)| own.starts_with(title));
+    let (_, rows) = rows.unwrap_or_else(|| panic!("no article {title}"));
     let folder = tempfile::tempdir().expect("a directory");
-    for command in commands() {
-        let is_elsewhere = |(begin, _): &&(&str, &str)| command.starts_with(begin);
-        if HELD_ELSEWHERE.iter().any(|one| is_elsewhere(&one)) {
-            continue;
-        }
+    let (plans, looks): (Vec<String>, Vec<String>) = commands(rows)
+        .into_iter()
+        .filter(|command| {
+            let mut elsewhere = HELD_ELSEWHERE.iter();
+            !elsewhere.any(|(begin, _)| command.starts_with(begin))
+        })
+        .partition(|command| command.starts_with("pgclinic lab run "));
+    for command in plans {
+        let name = command.split(' ').nth(3).expect("an experiment");
+        plan_names_its_question(name, folder.path());
+    }
+    if looks.is_empty() {
+        return;
+    }
+    let copy = cluster_of_the_articles();
+    for command in looks {
         let words: Vec<&str> = command.split(' ').skip(1).collect();
-        if let ["lab", "run", name, ..] = words.as_slice() {
-            plan_names_its_question(name, folder.path());
-            continue;
-        }
         let said = COMMANDS.iter().find(|(known, _)| *known == command);
         let (_, expected) = said.unwrap_or_else(|| panic!("{command}: what does it say?"));
         let answer = answer(&words, &copy.pgdata, folder.path());
@@ -156,6 +259,17 @@ fn the_commands_of_the_articles_give_what_their_rows_say() {
             );
         }
     }
+}
+
+fn cluster_of_the_articles() -> TempCopy {
+    let copy = copy_of(&seed(&server(15), Checksums::On));
+    let mut running = copy.start().expect("a server");
+    let mut session = running.connect("postgres").expect("a session");
+    session.execute(TABLES).expect("the tables of the articles");
+    session.execute("VACUUM (ANALYZE)").expect("a vacuum");
+    drop(session);
+    running.stop(StopMode::Fast).expect("it stops");
+    copy
 }
 
 /// What a command says, and what is in the page that it writes.

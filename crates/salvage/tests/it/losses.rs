@@ -82,6 +82,10 @@ impl Ward {
         session
             .execute("VACUUM ANALYZE loss.long")
             .expect("vacuumed");
+        // WAL of all that is gone, so that it bears no witness.
+        for sql in ["SELECT pg_switch_wal()", "CHECKPOINT"] {
+            session.execute(sql).expect(sql);
+        }
         session
             .execute("CREATE TABLE loss.late WITH (autovacuum_enabled = off) AS SELECT n AS id FROM generate_series(1, 900) n")
             .expect("a table");
