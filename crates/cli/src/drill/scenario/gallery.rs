@@ -241,12 +241,12 @@ pub(crate) const SCENARIOS: &[Scenario] = &[
     scenario("toast-chunk-number", Object::Toast, "line-pointer-dead"),
     scenario("toast-chunk-number", Object::Owner, "toast-value"),
     scenario("toast-chunk-size", Object::Toast, "chunk-shortened"),
-    scenario("found-toasted-toast-chunk", Object::Toast, "chunk-external"),
     scenario(
         "found-toasted-toast-chunk",
         Object::Toast,
-        "chunk-header-random",
+        "chunk-compressed",
     ),
+    scenario("found-toasted-toast-chunk", Object::Toast, "chunk-external"),
     scenario(
         "sequence-returned-no-row",
         Object::Sequence,
