@@ -74,12 +74,12 @@ impl RelationCheck for FileTruncated {
     }
 }
 
-/// WAL from before the last checkpoint has records of blocks behind the end; whether it has.
+/// WAL has records of blocks behind the end, from before the last checkpoint; whether it has.
 fn tell_logged(relation: &RelationCx<'_>, out: &mut Findings) -> bool {
     let fork = relation.fork;
-    let missed = fork.cluster.map(|own| own.missed_by_wal(fork.files));
-    let beyond = missed.map(|missed| missed.beyond).unwrap_or_default();
-    let Some(last) = beyond.last().copied() else {
+    let logged = fork.cluster.map(|own| own.logged_blocks(fork.files));
+    let last = logged.and_then(|logged| logged.last().copied());
+    let Some(last) = last.filter(|last| u64::from(*last) >= fork.blocks) else {
         return false;
     };
     let missing = what_is_missing(relation, last);

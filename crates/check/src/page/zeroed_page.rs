@@ -74,7 +74,7 @@ impl RelationCheck for ZeroedPage {
         let marks = marks_beside(relation);
         if witnesses.iter().all(|witness| witness.entries == 0) && marks.is_none() {
             let is_denied = witnesses.iter().any(IndexWitness::denies_all);
-            if is_denied || tell_logged(relation, out) {
+            if is_denied || tell_logged(relation, &set, out) {
                 return;
             }
             if lost_map::is_lost(relation) {
@@ -101,16 +101,17 @@ impl RelationCheck for ZeroedPage {
 }
 
 /// Pages of which WAL from before the last checkpoint has records; whether there are some.
-fn tell_logged(relation: &RelationCx<'_>, out: &mut Findings) -> bool {
+fn tell_logged(relation: &RelationCx<'_>, zeroed: &BlockSet, out: &mut Findings) -> bool {
     let fork = relation.fork;
-    let missed = fork.cluster.map(|own| own.missed_by_wal(fork.files));
-    let zeroed = missed.map(|missed| missed.zeroed).unwrap_or_default();
-    for block in &zeroed {
+    let logged = fork.cluster.map(|own| own.logged_blocks(fork.files));
+    let mut logged = logged.unwrap_or_default();
+    logged.retain(|block| zeroed.has(*block));
+    for block in &logged {
         let message = format!("block {block} is all zero, but WAL has records of it");
         let draft = relation.draft(&ZEROED_PAGE, *block, message);
         out.add(draft.cause(causes::whole_page_zeroed::cause()).rooted());
     }
-    !zeroed.is_empty()
+    !logged.is_empty()
 }
 
 /// Pages that recovery leaves alone and that no index could be asked about: recovery writes the

@@ -5,10 +5,10 @@ use std::collections::BTreeSet;
 
 use pgclinic_format::control_file::{Checkpoint, State};
 use pgclinic_format::wal::{
-    BlockReference, Event, Outcome, PageFault, PageHeader, Record, Shape, WalEnd, WalPages,
-    WalReader,
+    BlockReference, Event, FileNumber, Outcome, PageFault, PageHeader, Record, Shape, WalEnd,
+    WalPages, WalReader,
 };
-use pgclinic_format::{ControlFile, Lsn, MultiXactId};
+use pgclinic_format::{BlockNo, ControlFile, Lsn, MultiXactId};
 use pgclinic_source::Source;
 
 use crate::error::ReadGap;
@@ -72,7 +72,7 @@ pub struct Chain {
     /// Transactions that were prepared and not ended, since the last break.
     pub prepared: BTreeSet<u32>,
     /// Blocks and files that they speak of, since the last break.
-    pub(crate) touched: Touched,
+    touched: Touched,
 }
 
 /// What was seen without reading all of the WAL.
@@ -171,6 +171,12 @@ fn follow(
 }
 
 impl Chain {
+    /// Blocks of a main fork of so many blocks that the records left with something on them.
+    pub(crate) fn blocks_left(&self, file: FileNumber, blocks: u64) -> Vec<BlockNo> {
+        let is_left = |block: &BlockNo| !self.touched.may_lack(file, *block, blocks);
+        self.touched.blocks_of(file).filter(is_left).collect()
+    }
+
     fn note(&mut self, record: &Record<'_>, shape: &Shape) {
         self.records += 1;
         let event = Event::of(record, shape.major);

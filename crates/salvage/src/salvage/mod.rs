@@ -31,6 +31,7 @@ mod pass;
 mod plan;
 mod reading;
 mod recovery_gaps;
+mod replaying;
 mod roots;
 mod row_sink;
 mod running;
@@ -69,12 +70,11 @@ pub use sampling::guess_columns;
 pub use stream::Stream;
 pub use without_catalogs::guess_cluster;
 
-use pgclinic_cluster::wal::{Replay, ReplaySpace};
+use pgclinic_cluster::wal::ReplaySpace;
 use pgclinic_cluster::{Catalog, Charset, Cluster, ForkFiles};
 use pgclinic_columnar::PackerPlan;
 use pgclinic_format::datum::Style;
 use pgclinic_format::oid::PG_LARGEOBJECT;
-use pgclinic_format::wal::FileNumber;
 use pgclinic_format::{Fork, Oid};
 use pgclinic_model::Progress;
 use pgclinic_model::document::{
@@ -91,6 +91,7 @@ use database_text::{charset_of, kept_encoding, style_of};
 use loss_search::{Asked, LossSearch};
 use lost_keys::Search;
 use ordered_files::{LineDestination, OrderedFiles, OutputFile};
+use replaying::Replaying;
 use row_sink::RowSink;
 use witnesses::Witnesses;
 
@@ -124,6 +125,7 @@ pub fn salvage(
     let none = BTreeMap::new();
     let not_applied = replayed.as_ref().map(|(_, own)| &own.not_applied);
     let replaying = Replaying {
+        as_it_lies: cluster,
         not_applied: not_applied.unwrap_or(&none),
         replay: replayed.as_ref().and_then(|_| cluster.replay()),
     };
@@ -268,14 +270,6 @@ pub fn end_of_load(target: &ConnectionTarget) -> Result<(), SalvageError> {
     server::end(target)
 }
 
-/// What the write-ahead log left undone.
-struct Replaying<'a> {
-    /// Changes that could not be applied, by file.
-    not_applied: &'a BTreeMap<FileNumber, u64>,
-    /// What it does to files, where it was applied in memory: indexes and maps stay as they were.
-    replay: Option<&'a Replay>,
-}
-
 /// A database at work.
 #[derive(Clone, Copy)]
 struct DatabaseTurn<'a> {
@@ -356,6 +350,7 @@ fn loss_search<'a>(
     LossSearch {
         witnesses: Witnesses {
             cluster,
+            as_it_lies: replaying.as_it_lies,
             catalog,
             files,
             options,

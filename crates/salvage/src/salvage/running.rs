@@ -488,6 +488,7 @@ impl OneRound<'_> {
             database,
             name,
             replaying: &Replaying {
+                as_it_lies: self.view.cluster(),
                 not_applied: &none,
                 replay: None,
             },
@@ -637,6 +638,7 @@ pub(super) fn replaying_in<'r>(
     let replayed = view.replayed().filter(|replayed| replayed.reached_end);
     let replay = view.cluster().replay();
     Replaying {
+        as_it_lies: view.cluster(),
         not_applied: replayed.map_or(none, |replayed| &replayed.not_applied),
         replay: replay.filter(|replay| replayed.is_some() && replay.is_complete()),
     }

@@ -22,14 +22,14 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use pgclinic_cluster::wal::{Replay, ReplayEffect};
 use pgclinic_cluster::{
     BlockSet, Catalog, Cluster, Comparison, ForkFiles, Leaves, MarkedBeyond, Persistence, Pieces,
-    Relation, each_leaf, each_row_named,
+    Relation, each_leaf, each_row_named, read_block,
 };
 use pgclinic_format::btree::BtreePage;
 use pgclinic_format::index_entries::names_rows;
 use pgclinic_format::index_page::AccessMethod;
 use pgclinic_format::page::HEADER_BYTES;
 use pgclinic_format::wal::FileNumber;
-use pgclinic_format::{BlockNo, Fork, LpFlags, Lsn, Oid};
+use pgclinic_format::{BlockNo, Fork, LpFlags, Lsn, Oid, Page};
 use pgclinic_model::Progress;
 use pgclinic_model::document::{Estimate, LossPlace, ROOT_BLOCKS, TableAccount};
 use pgclinic_spill::Part;
@@ -48,6 +48,8 @@ const MAP_LOOKS_MAX: usize = 4096;
 /// What the indexes of one database share.
 pub(super) struct Witnesses<'a> {
     pub(super) cluster: &'a Cluster,
+    /// The same before WAL was applied in memory.
+    pub(super) as_it_lies: &'a Cluster,
     pub(super) catalog: &'a Catalog,
     pub(super) files: &'a MainForks,
     pub(super) options: &'a SalvageOptions,
@@ -583,11 +585,17 @@ impl Witnesses<'_> {
         let Some(files) = files.filter(|files| !files.segments.is_empty()) else {
             return;
         };
-        let missed = self.cluster.missed_by_wal(&files);
-        let blocks = missed.zeroed.iter().chain(&missed.beyond);
-        for block in blocks.filter(|block| !table.pages.damaged.contains(block)) {
+        let source = self.cluster.source().as_ref();
+        let is_empty = |block: &BlockNo| {
+            let page = read_block(source, &files, self.cluster.build, *block);
+            page.is_none_or(|page| Page::parse(&page).is_some_and(Page::is_zeroed))
+        };
+        let logged = self.as_it_lies.logged_blocks(&files).into_iter();
+        let is_told = |block: &BlockNo| table.pages.damaged.contains(block);
+        let lost = logged.filter(|block| !is_told(block) && is_empty(block));
+        for block in lost.collect::<Vec<_>>() {
             let why = "the page holds nothing, and WAL has records of it";
-            table.places.push(LossPlace::page(*block, why));
+            table.places.push(LossPlace::page(block, why));
             table.pages.unread += 1;
             table.damaged_pages += 1;
         }

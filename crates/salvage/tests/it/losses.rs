@@ -172,6 +172,39 @@ impl Ward {
     }
 }
 
+/// After a crash WAL has an image of the last page alone, and recovery would fill up the hole
+/// before it with zeros.
+#[test]
+fn a_hole_before_what_recovery_brings_is_lost() {
+    let copy = copy_of(&seed(&server(15), Checksums::Off));
+    let mut running = copy.start().expect("a server");
+    let mut session = session(&running, "postgres");
+    for sql in [
+        "CREATE SCHEMA loss",
+        "CREATE TABLE loss.bare AS SELECT n AS id, md5(n::text) AS word FROM generate_series(1, 3000) n",
+        "CHECKPOINT",
+        "INSERT INTO loss.bare VALUES (9999, 'last')",
+    ] {
+        session.execute(sql).expect(sql);
+    }
+    let path = path_of(&mut session, "'loss.bare'");
+    drop(session);
+    running.stop(StopMode::Immediate).expect("a crash");
+    let source: Arc<dyn Source> = Arc::new(DataDirectory::open(&copy.pgdata).expect("files"));
+    let with = |patches| {
+        let overlay = Overlay::new(Arc::clone(&source), patches).expect("plain paths");
+        run(&Cluster::open(Arc::new(overlay)).expect("a cluster"))
+    };
+    let sound = with(Vec::new());
+    assert_eq!(sound.outcome, Outcome::Whole, "{sound:#?}");
+    assert_eq!(table(&sound, "bare").rows.written, 3001);
+    let blocks = source.len(&path).expect("a file") / PAGE_BYTES;
+    let len = 8 * PAGE_BYTES;
+    let hurt = with(vec![OverlayPatch::Cut { path, len }]);
+    assert_eq!(hurt.outcome, Outcome::Damaged);
+    assert_eq!(table(&hurt, "bare").damaged_pages, blocks - 9);
+}
+
 fn rows_of_blocks(session: &mut Session, table: &str) -> Vec<u64> {
     let blocks = format!("SELECT pg_relation_size('loss.{table}') / 8192");
     let blocks = session

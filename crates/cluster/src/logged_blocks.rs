@@ -1,0 +1,44 @@
+//! Blocks of a table that held something, by WAL. Where nothing else speaks for a table, because it
+//! has no index, WAL does: a shutdown has written every page, one that held something is never all
+//! zero again, and what recovery has an image of was there when the last checkpoint began.
+
+use pgclinic_format::BlockNo;
+
+use crate::cluster::Cluster;
+use crate::files::ForkFiles;
+use crate::wal::{Replay, ReplayEffect};
+
+impl Cluster {
+    /// Blocks of this main fork that must be there and hold something; where recovery is due those
+    /// past the end of its files alone, and nothing where a server runs.
+    pub fn logged_blocks(&self, fork: &ForkFiles) -> Vec<BlockNo> {
+        // Those of a cluster that was replayed in memory may be longer.
+        let files = &self.fork_files(&fork.home, fork.filenode, fork.fork);
+        let end = files.blocks(self.build.block_size, self.build.segment_bytes);
+        if self.is_running() || self.is_partial() || self.control.trusted().is_none() {
+            Vec::new()
+        } else if self.needs_recovery() {
+            let replay = self.replay();
+            replay.map_or_else(Vec::new, |replay| before_recovery(replay, files, end))
+        } else {
+            let older = self.older_wal_aside();
+            older.map_or_else(Vec::new, |older| older.blocks_left(files.number(), end))
+        }
+    }
+}
+
+/// What an image of a later block proves to have been there, past the end of the files, and that
+/// recovery does not bring.
+fn before_recovery(replay: &Replay, files: &ForkFiles, end: u64) -> Vec<BlockNo> {
+    let file = files.number();
+    if !replay.keeps_length(file) {
+        return Vec::new();
+    }
+    let had_content = |block: &BlockNo| replay.had_content(file, files.fork, *block);
+    let Some(last) = replay.blocks_of(file).filter(had_content).last() else {
+        return Vec::new();
+    };
+    let is_kept = |block: &BlockNo| replay.fate(file, files.fork, *block) == ReplayEffect::Kept;
+    let first = BlockNo::try_from(end).unwrap_or(BlockNo::MAX);
+    (first..=last).filter(is_kept).collect()
+}
