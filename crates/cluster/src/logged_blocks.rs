@@ -27,18 +27,21 @@ impl Cluster {
     }
 }
 
-/// What an image of a later block proves to have been there, past the end of the files, and that
-/// recovery does not bring.
+/// What a later block proves to have been there, past the end of the files, and that recovery does
+/// not bring: one whose first record brings an image of it, or reads it, is older than recovery.
 fn before_recovery(replay: &Replay, files: &ForkFiles, end: u64) -> Vec<BlockNo> {
     let file = files.number();
     if !replay.keeps_length(file) {
         return Vec::new();
     }
-    let had_content = |block: &BlockNo| replay.had_content(file, files.fork, *block);
-    let Some(last) = replay.blocks_of(file).filter(had_content).last() else {
+    let fate = |block| replay.fate(file, files.fork, block);
+    let was_there = |block: &BlockNo| {
+        replay.had_content(file, files.fork, *block) || fate(*block) == ReplayEffect::Read
+    };
+    let Some(last) = replay.blocks_of(file).filter(was_there).last() else {
         return Vec::new();
     };
-    let is_kept = |block: &BlockNo| replay.fate(file, files.fork, *block) == ReplayEffect::Kept;
+    let is_kept = |block: &BlockNo| fate(*block) == ReplayEffect::Kept;
     let first = BlockNo::try_from(end).unwrap_or(BlockNo::MAX);
     (first..=last).filter(is_kept).collect()
 }
