@@ -29,6 +29,7 @@ registry! {
         servers,
         charsets,
         healed_pages,
+        demo_cluster,
         ci,
     ]
 }

@@ -139,9 +139,10 @@ fn taken_back(
     Ok(match undone.changes {
         0 => format!("{} was undone before; nothing was written\n", undone.what),
         changes => format!(
-            "undone: {} in {}, {changes} changes taken back and compared\n",
+            "undone: {} in {}, {changes} {} taken back and compared\n",
             undone.what,
-            undone.pgdata.display()
+            undone.pgdata.display(),
+            if changes == 1 { "change" } else { "changes" }
         ),
     })
 }

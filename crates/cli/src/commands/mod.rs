@@ -27,6 +27,7 @@ registry! {
         salvage::Salvage,
         injure::Injure,
         drill::Drill,
+        demo::Demo,
         heal::Heal,
         lab::Lab,
         report::Report,

@@ -1,15 +1,12 @@
 //! The ways out of a wound, each carried out on a fresh copy and then examined: all rows are read
 //! by `COPY` and through the index, and the copy is checked again.
 
-use std::ffi::OsString;
 use std::path::Path;
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 
 use pgclinic_model::Severity;
 use pgclinic_model::document::{HealDocument, SalvageReport};
 use pgclinic_model::plan::Safety;
-use pgclinic_servers::{ConnectionDefaults, Passwords, Server, StopMode, copy_cluster};
+use pgclinic_servers::{Server, StopMode, copy_cluster};
 
 use super::answer::{Answer, Ending, Rows};
 use super::asks::read_all;
@@ -17,8 +14,8 @@ use super::scene::{DATABASE, Object, Scene, start};
 use super::wound::Wound;
 use crate::drill::bench_copy::BenchCopy;
 use crate::drill::master;
-use crate::env::{Env, Terminal};
 use crate::exit::Failure;
+use crate::quiet_run::{NO_TERMINAL, QuietRun, run_quietly};
 
 /// The database of the new server into which the rows are saved.
 const RESCUED: &str = "rescued";
@@ -213,7 +210,7 @@ fn healed(
 }
 
 /// The first line of what a run said.
-fn first_line(ran: &Ran) -> String {
+fn first_line(ran: &QuietRun) -> String {
     let line = ran
         .out
         .lines()
@@ -383,42 +380,10 @@ pub(super) fn saved(scene: &Scene, wound: &Wound<'_>, pgdata: &Path) -> Result<S
     })
 }
 
-/// What a run of the program gave.
-struct Ran {
-    exit: u8,
-    out: String,
-    err: String,
-}
-
 /// Runs the program within this one. No word of the line has a blank in it.
-fn pgclinic(line: &str, spill: &Path) -> Ran {
-    let (mut out, mut err) = (Vec::new(), Vec::new());
-    let terminal = Terminal {
-        stdin: false,
-        stdout: false,
-        stderr: false,
-        width: 100,
-        no_color: true,
-    };
-    let mut world = Env {
-        stdin: &mut std::io::empty(),
-        stdout: &mut out,
-        stderr: &mut err,
-        terminal,
-        temp_folder: spill.to_owned(),
-        pgdata: None,
-        server_defaults: ConnectionDefaults::default(),
-        passwords: Passwords::default(),
-        interrupted: Arc::new(AtomicBool::new(false)),
-        has_own_process: false,
-    };
-    let words = std::iter::once("pgclinic").chain(line.split_whitespace());
-    let exit = crate::run(words.map(OsString::from).collect(), &mut world).code();
-    Ran {
-        exit,
-        out: String::from_utf8_lossy(&out).into_owned(),
-        err: String::from_utf8_lossy(&err).into_owned(),
-    }
+fn pgclinic(line: &str, spill: &Path) -> QuietRun {
+    let words: Vec<&str> = line.split_whitespace().collect();
+    run_quietly(&words, NO_TERMINAL, spill)
 }
 
 fn text(path: &Path) -> String {
