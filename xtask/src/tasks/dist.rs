@@ -1,4 +1,8 @@
-//! One static binary that runs where nothing is installed, tried in an empty chroot.
+//! One static binary that runs where nothing is installed, tried in an empty chroot, and the
+//! packages in which it is handed out.
+
+mod packages;
+mod try_packages;
 
 use std::path::{Path, PathBuf};
 
@@ -9,13 +13,18 @@ use crate::{postgres, repository, shell};
 
 pub(crate) const TASK: Task = Task {
     name: "dist",
-    summary: "builds target/dist/pgclinic, one static file, and tries it in an empty chroot",
+    summary: "builds target/dist/pgclinic, one static file, and its packages, and tries all of them; --pgclinic BIN packs that program",
     in_ci: Some(&[]),
     run,
 };
 
 fn run(words: &[String]) -> Outcome {
-    Args::new(words).finish()?;
+    let mut args = Args::new(words);
+    let given = args.value("--pgclinic")?;
+    args.finish()?;
+    if let Some(binary) = given {
+        return packed(&PathBuf::from(binary));
+    }
     let binary = build()?;
     linked_statically(&binary)?;
     let size = std::fs::metadata(&binary).map_err(at(&binary))?.len();
@@ -25,12 +34,18 @@ fn run(words: &[String]) -> Outcome {
         size as f64 / f64::from(1 << 20)
     );
     match postgres::user_id() {
-        Some(0) => try_in_chroot(&binary),
-        _ => {
-            println!("not tried in a chroot: that needs root");
-            Ok(())
-        }
+        Some(0) => try_in_chroot(&binary)?,
+        _ => println!("not tried in a chroot: that needs root"),
     }
+    packed(&binary)
+}
+
+fn packed(binary: &Path) -> Outcome {
+    let packages = packages::make(binary)?;
+    for file in packages.files() {
+        println!("{}", file.display());
+    }
+    try_packages::all(&packages)
 }
 
 /// Naming the target keeps build scripts and macros, which run here, out of the static linking.

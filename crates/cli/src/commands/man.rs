@@ -1,5 +1,7 @@
 //! `pgclinic man [COMMAND]`: the manual page, as troff.
 
+use std::path::{Path, PathBuf};
+
 use clap::{ArgMatches, Args, Command as ClapCommand, FromArgMatches};
 use clap_mangen::Man;
 
@@ -15,6 +17,12 @@ struct Arguments {
     /// Without it the page is that of the program itself.
     #[arg(value_name = "COMMAND")]
     command: Vec<String>,
+    /// Write the pages of the program and of all commands here
+    ///
+    /// As files of this directory, which is made where it is missing: pgclinic.1, pgclinic-check.1
+    /// and so on.
+    #[arg(long, value_name = "DIR", conflicts_with = "command")]
+    to: Option<PathBuf>,
 }
 
 /// The command `man`.
@@ -32,13 +40,35 @@ impl Command for ManPage {
     }
 
     fn run(&self, matches: &ArgMatches, world: &mut Env<'_>) -> Result<Exit, Failure> {
-        let words = Arguments::from_arg_matches(matches)?.command;
+        let arguments = Arguments::from_arg_matches(matches)?;
         let mut command = command_line();
         command.build();
-        let command = named(command, &words)?;
+        if let Some(folder) = &arguments.to {
+            std::fs::create_dir_all(folder)?;
+            write_all(&command, command.get_name(), folder)?;
+            return Ok(Exit::Healthy);
+        }
+        let command = named(command, &arguments.command)?;
         Man::new(command).render(&mut world.stdout)?;
         Ok(Exit::Healthy)
     }
+}
+
+/// The page of this command, and those of its commands.
+fn write_all(command: &ClapCommand, name: &str, folder: &Path) -> Result<(), Failure> {
+    let page = Man::new(with_name(command.clone(), name));
+    page.render(&mut std::fs::File::create(
+        folder.join(format!("{name}.1")),
+    )?)?;
+    let shown = command.get_subcommands().filter(|own| !own.is_hide_set());
+    for own in shown.filter(|own| own.get_name() != "help") {
+        write_all(own, &format!("{name}-{}", own.get_name()), folder)?;
+    }
+    Ok(())
+}
+
+fn with_name(command: ClapCommand, name: &str) -> ClapCommand {
+    command.name(name.to_owned()).display_name(name.to_owned())
 }
 
 /// The command of these words, with the name that its page has: `pgclinic-lab-run`.
@@ -58,5 +88,5 @@ fn named(mut command: ClapCommand, words: &[String]) -> Result<ClapCommand, Fail
         command = found.ok_or_else(|| Failure::new(unknown()))?;
         name = format!("{name}-{word}");
     }
-    Ok(command.name(name.clone()).display_name(name))
+    Ok(with_name(command, &name))
 }

@@ -33,6 +33,13 @@ fn every_command_has_a_manual_page() {
         }
     }
     assert!(seen > 20, "{seen}");
+    let folder = tempfile::tempdir().expect("a directory");
+    pgclinic(&["man", "--to", text(folder.path())]).exits(0);
+    let pages = std::fs::read_dir(folder.path()).expect("pages").count();
+    let helps = command_line().get_subcommands().count();
+    assert!(pages + helps > seen && pages <= seen, "{pages} of {seen}");
+    let page = std::fs::read_to_string(folder.path().join("pgclinic-lab-run.1"));
+    assert_eq!(page.expect("a page"), pgclinic(&["man", "lab", "run"]).out);
     let wrong = pgclinic(&["man", "lab", "nosuch"]).exits(2);
     assert!(
         wrong.err.contains("there is no command nosuch"),

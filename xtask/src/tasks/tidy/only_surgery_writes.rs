@@ -57,6 +57,11 @@ const WRITERS: &[(&str, &str)] = &[
         "crates/cli/src/commands/generate_docs.rs",
         "the generated pages of docs",
     ),
+    (
+        "crates/cli/src/commands/demo.rs",
+        "the cluster that the program carries, in a new directory",
+    ),
+    ("crates/cli/src/commands/man.rs", "manual pages"),
 ];
 
 fn check(tree: &Tree) -> Vec<Complaint> {

@@ -1,0 +1,120 @@
+//! The packages as somebody would use them: the script installs below a prefix and refuses a
+//! damaged archive, and dpkg installs and removes the Debian package in a root of its own.
+
+use std::path::Path;
+
+use super::packages::Packages;
+use crate::shell::{self, at};
+use crate::task::Outcome;
+use crate::{postgres, repository};
+
+/// What must be there, below the prefix.
+const FILES: [&str; 4] = [
+    "bin/pgclinic",
+    "share/bash-completion/completions/pgclinic",
+    "share/zsh/vendor-completions/_pgclinic",
+    "share/fish/vendor_completions.d/pgclinic.fish",
+];
+
+/// Tries all of them.
+pub(super) fn all(packages: &Packages) -> Outcome {
+    let scratch = postgres::scratch("packages")?;
+    script(packages, scratch.path())?;
+    println!("install.sh: installs, removes, and refuses a damaged archive");
+    let Some(deb) = &packages.deb else {
+        return Ok(());
+    };
+    if postgres::user_id() == Some(0) {
+        debian(deb, &scratch.path().join("root"))?;
+        println!("the Debian package: installs and can be removed");
+    }
+    lintian(deb)
+}
+
+fn script(packages: &Packages, scratch: &Path) -> Outcome {
+    let prefix = scratch.join("prefix");
+    let install = |folder: &Path, words: &[&str]| {
+        let mut command = shell::command("sh", &[]);
+        command.arg(folder.join("install.sh")).args(words);
+        command.arg("--prefix").arg(&prefix);
+        shell::capture(&mut command)
+    };
+    let text = install(&packages.folder, &[])?;
+    if !text.contains("installed pgclinic ") {
+        return Err(format!("install.sh says: {text}"));
+    }
+    are_there(&prefix, "share/man/man1/pgclinic-check.1")?;
+    install(&packages.folder, &["--uninstall"])?;
+    if prefix.join("bin/pgclinic").exists() {
+        return Err("install.sh --uninstall leaves the program".into());
+    }
+    let damaged = scratch.join("damaged");
+    std::fs::create_dir_all(&damaged).map_err(at(&damaged))?;
+    for name in ["install.sh", "SHA256SUMS"] {
+        let from = packages.folder.join(name);
+        std::fs::copy(&from, damaged.join(name)).map_err(at(&from))?;
+    }
+    let mut bytes = std::fs::read(&packages.archive).map_err(at(&packages.archive))?;
+    if let Some(byte) = bytes.last_mut() {
+        *byte ^= 1;
+    }
+    let name = packages.archive.file_name().unwrap_or_default();
+    std::fs::write(damaged.join(name), bytes).map_err(at(&damaged))?;
+    match install(&damaged, &[]) {
+        Ok(text) => Err(format!("install.sh takes a damaged archive: {text}")),
+        Err(why) if why.contains("nothing was installed") => Ok(()),
+        Err(why) => Err(why),
+    }
+}
+
+fn are_there(prefix: &Path, page: &str) -> Outcome {
+    let mut files = FILES.iter().copied().chain([page]);
+    match files.find(|file| !prefix.join(file).is_file()) {
+        Some(file) => Err(format!("{file} was not installed in {}", prefix.display())),
+        None => Ok(()),
+    }
+}
+
+fn debian(deb: &Path, root: &Path) -> Outcome {
+    let database = root.join("var/lib/dpkg");
+    for folder in ["info", "updates"] {
+        let folder = database.join(folder);
+        std::fs::create_dir_all(&folder).map_err(at(&folder))?;
+    }
+    std::fs::write(database.join("status"), "").map_err(at(&database))?;
+    let dpkg = || {
+        let mut command = shell::command("dpkg", &["--log=/dev/null"]);
+        command.arg(format!("--root={}", root.display()));
+        command
+    };
+    shell::capture(dpkg().arg("-i").arg(deb))?;
+    are_there(&root.join("usr"), "share/man/man1/pgclinic-check.1.gz")?;
+    let mut run = shell::command("chroot", &[]);
+    run.arg(root).args(["/usr/bin/pgclinic", "--version"]);
+    shell::capture(run.env_clear().env("PATH", "/usr/sbin:/usr/bin"))?;
+    shell::capture(dpkg().args(["-r", "pgclinic"]))?;
+    if root.join("usr/bin/pgclinic").exists() {
+        return Err("the program is left where the package was removed".into());
+    }
+    Ok(())
+}
+
+fn lintian(deb: &Path) -> Outcome {
+    let words = ["--fail-on", "error,warning", "--tag-display-limit", "0"];
+    let mut lintian = shell::command("lintian", &words);
+    if postgres::user_id() == Some(0) {
+        lintian.arg("--allow-root");
+    }
+    lintian.current_dir(repository::target()).arg(deb);
+    match lintian.output() {
+        Err(_) => {
+            println!("lintian is not installed");
+            Ok(())
+        }
+        Ok(output) if output.status.success() => {
+            println!("lintian: no error, no warning");
+            Ok(())
+        }
+        Ok(output) => Err(format!("lintian:\n{}", shell::both(&output))),
+    }
+}
