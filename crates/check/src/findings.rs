@@ -404,6 +404,7 @@ impl Draft {
             },
             remedies: self.remedies,
             known_from: None,
+            ignored: None,
             links: self.links,
         }
     }

@@ -41,6 +41,8 @@ pub struct Env<'a> {
     pub temp_folder: PathBuf,
     /// `PGDATA`, the data directory that programs of the server take where none is named.
     pub pgdata: Option<OsString>,
+    /// Where options of every run may stand; the last one goes before the others.
+    pub config_files: Vec<PathBuf>,
     /// What URLs of servers may leave out.
     pub server_defaults: ConnectionDefaults,
     /// Passwords of servers whose URL has none.

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use clap::{Args, ValueEnum};
+use pgclinic_model::document::{Finding, Verdict};
 use pgclinic_model::{CheckDocument, Severity};
 
 use crate::status_line::StatusCode;
@@ -62,9 +63,13 @@ impl ResultClass {
 
     /// The classes that hold for a findings document.
     pub(crate) fn of_check(document: &CheckDocument) -> Vec<Self> {
-        let has = |severity| document.findings.iter().any(|own| own.severity == severity);
+        let counts = |own: &&Finding| own.ignored.is_none();
+        let counted = document.findings.iter().filter(counts);
+        let has = |severity| counted.clone().any(|own| own.severity == severity);
+        // One that was left out may be a new one.
+        let is_cut = document.findings_omitted > 0 && document.verdict == Verdict::Damaged;
         let classes = [
-            (has(Severity::Damage), ResultClass::Damage),
+            (has(Severity::Damage) || is_cut, ResultClass::Damage),
             (document.has_gaps_beyond_recovery(), ResultClass::Incomplete),
             (document.needs_recovery, ResultClass::Recovery),
             (has(Severity::Warning), ResultClass::Warning),

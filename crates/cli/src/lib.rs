@@ -8,15 +8,18 @@ mod asked_server;
 mod beside_a_server;
 mod collator;
 pub mod commands;
+mod config_file;
 mod destination;
 pub mod drill;
 mod env;
 mod exit;
 mod help;
+mod ignored_findings;
 mod journal_beside;
 mod machine;
 mod output;
 mod progress;
+mod quiet_run;
 mod run_state;
 mod server_copy;
 mod server_facts;
@@ -49,6 +52,7 @@ pub fn command_line() -> ClapCommand {
         .max_term_width(help::COLUMNS_MAX)
         .subcommand_required(true)
         .arg_required_else_help(true)
+        .arg(config_file::argument())
         .after_help(
             "TARGET of check, inspect, measure and salvage is $PGDATA where none is given.\n\n\
              Exit codes: 0 healthy, 1 damaged, 2 could not work or wrong usage, 3 incomplete,\n\
@@ -79,6 +83,10 @@ fn of_environment(mut line: ClapCommand, pgdata: Option<&OsStr>) -> ClapCommand 
 /// Runs one command line. Everything that a program may see or say comes in through `world`.
 pub fn run(arguments: Vec<std::ffi::OsString>, world: &mut Env<'_>) -> Exit {
     let line = of_environment(command_line(), world.pgdata.as_deref());
+    let arguments = match config_file::completed(arguments, &line, &world.config_files) {
+        Ok(arguments) => arguments,
+        Err(failure) => return world.failed(&failure),
+    };
     let matches = match line.try_get_matches_from(arguments) {
         Ok(matches) => matches,
         Err(error) => return world.usage(&error),

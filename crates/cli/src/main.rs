@@ -32,6 +32,7 @@ fn main() -> ExitCode {
         terminal,
         temp_folder: std::env::temp_dir(),
         pgdata: std::env::var_os("PGDATA").filter(|path| !path.is_empty()),
+        config_files: config_files(),
         server_defaults: server_defaults(),
         passwords: passwords(),
         interrupted,
@@ -69,6 +70,16 @@ fn watch_signals(interrupted: Arc<AtomicBool>) -> std::io::Result<()> {
             }
         })?;
     Ok(())
+}
+
+/// That of the machine, and one's own.
+fn config_files() -> Vec<PathBuf> {
+    let of_home = || Some(std::env::home_dir()?.join(".config"));
+    let own = std::env::var_os("XDG_CONFIG_HOME").filter(|path| !path.is_empty());
+    let own = own.map(PathBuf::from).or_else(of_home);
+    let own = own.map(|folder| folder.join("pgclinic/pgclinic.toml"));
+    let machine = PathBuf::from("/etc/pgclinic.toml");
+    [machine].into_iter().chain(own).collect()
 }
 
 /// As libpq finds them.

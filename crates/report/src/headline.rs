@@ -111,6 +111,7 @@ fn damage(document: &CheckDocument, groups: &[Group<'_>]) -> String {
     if refused > 0 {
         parts.push(format!("{} refused as a whole", plural(refused, "table")));
     }
+    parts.extend(ignored(document));
     parts.join(", ")
 }
 
@@ -137,7 +138,17 @@ fn soundness(document: &CheckDocument, what: &str) -> String {
         0 => {}
         warnings => parts.push(plural(count_of(warnings), "warning")),
     }
+    parts.extend(ignored(document));
     parts.join(", ")
+}
+
+/// Findings that no longer decide the exit code are counted all the same.
+fn ignored(document: &CheckDocument) -> Option<String> {
+    let ignored = document.findings.iter().filter(|own| own.ignored.is_some());
+    match count_of(ignored.count()) {
+        0 => None,
+        ignored => Some(format!("{} ignored", plural(ignored, "finding"))),
+    }
 }
 
 fn coverage(document: &CheckDocument) -> String {

@@ -29,6 +29,7 @@ use crate::collator::ServerCollator;
 use crate::commands::{Command, measure};
 use crate::env::Env;
 use crate::exit::{Exit, FailOnArgs, Failure, ResultClass};
+use crate::ignored_findings::IgnoreArgs;
 use crate::machine;
 use crate::output::OutputArgs;
 use crate::progress::Bar;
@@ -78,7 +79,10 @@ struct Arguments {
     #[arg(long, value_enum, value_name = "LEVEL", default_value_t = LevelName::Structure)]
     level: LevelName,
     /// Damaged pages to keep in the document
-    #[arg(long, value_name = "N", default_value_t = 100)]
+    ///
+    /// By default none: their bytes are those of your customers. With --evidence 100 the document
+    /// shows what stands on them.
+    #[arg(long, value_name = "N", default_value_t = 0)]
     evidence: usize,
     /// PostgreSQL programs to ask for the order of text
     ///
@@ -145,6 +149,8 @@ struct Arguments {
     status_line: bool,
     #[command(flatten)]
     fail_on: FailOnArgs,
+    #[command(flatten)]
+    ignore: IgnoreArgs,
 }
 
 /// The command `check`.
@@ -188,6 +194,7 @@ fn check_and_report(
     let start = Instant::now();
     let output = &arguments.output;
     output.refuse_early(CHECK, &arguments.targets())?;
+    let ignored = arguments.ignore.read(world)?;
     let named = target::named_server(&arguments.target, world)?;
     if let Some(named) = &named {
         arguments.refuse_options_of_files(named)?;
@@ -201,6 +208,7 @@ fn check_and_report(
     if let Some(mut document) = arguments.checked_in_flight(in_flight, world)? {
         document.elapsed_s = start.elapsed().as_secs_f64();
         refuse_empty_selection(arguments, &document)?;
+        ignored.mark(&mut document, world);
         return arguments.give(document, world);
     }
     let state = arguments.state_file()?;
@@ -210,6 +218,7 @@ fn check_and_report(
         measured.elapsed_s = document.elapsed_s;
     }
     refuse_empty_selection(arguments, &document)?;
+    ignored.mark(&mut document, world);
     let exit = arguments.give(document, world)?;
     let kept = state.map_or(Ok(()), |state| state.is_written());
     Ok(match kept {

@@ -370,6 +370,7 @@ fn summarize(
         },
         temp_folder: world.temp_folder.clone(),
         pgdata: None,
+        config_files: Vec::new(),
         server_defaults: Default::default(),
         passwords: Default::default(),
         interrupted: Arc::clone(&world.interrupted),

@@ -169,7 +169,10 @@ fn a_wound_from_end_to_end() {
     assert_eq!(root.caused_by, None);
     let follows = |finding: &&Finding| finding.caused_by.as_ref() == Some(&root.id);
     assert!(followers.iter().all(follows), "{}", told(&document));
-    let (server_says, block) = place_is_told(&document, &copy);
+    // Pages hold what customers wrote: they stand in a report only where somebody asked.
+    assert!(document.evidence.is_empty());
+    let line = ["check", text(&copy), "--format", "json", "--evidence", "9"];
+    let (server_says, block) = place_is_told(&pgclinic(&line).exits(1).document(), &copy);
     assert!(
         injured.out.contains(&format!("block {block},")),
         "{}",

@@ -40,6 +40,7 @@ impl Patient {
         let state = self.state(to);
         let mut words = vec!["check", text(&self.copy.pgdata), "--format", "json"];
         words.extend(["--level", level, "--state", text(&state)]);
+        words.extend(["--evidence", "100"]);
         let since = since.map(|name| self.state(name));
         if let Some(since) = &since {
             words.extend(["--since", text(since)]);

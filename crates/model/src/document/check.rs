@@ -242,9 +242,22 @@ pub struct Finding {
     /// Of a run that did not look for it: the LSN at which the run began that saw it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub known_from: Option<String>,
+    /// Somebody knows of it: it no longer decides the exit code.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ignored: Option<Ignored>,
     /// What it would follow from.
     #[serde(skip)]
     pub links: CauseLinks,
+}
+
+/// Why a finding does not decide the exit code.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Ignored {
+    /// As whoever ignores it says.
+    pub reason: String,
+    /// The last day, as 2027-01-31.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub until: Option<String>,
 }
 
 /// How a finding hangs together with others, while they are put in order.

@@ -23,7 +23,7 @@ pub use catalog_cost::{
 };
 pub use check::{
     AtRisk, AttributePlace, Cause, CauseLinks, CheckDocument, Coverage, Evidence, FileKind,
-    Finding, NotChecked, Origin, Owner, Place, RECOVERY_IS_DUE, RelationSummary, Remedy,
+    Finding, Ignored, NotChecked, Origin, Owner, Place, RECOVERY_IS_DUE, RelationSummary, Remedy,
     SinceSummary, Verdict,
 };
 pub use checksums::{

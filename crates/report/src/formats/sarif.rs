@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::io;
 
-use pgclinic_model::document::{Finding, NotChecked};
+use pgclinic_model::document::{Finding, Ignored, NotChecked};
 use pgclinic_model::{CheckDocument, Severity};
 use serde_json::{Value, json};
 
@@ -81,9 +81,11 @@ fn result(finding: &Finding) -> Value {
         Severity::Warning => "warning",
         Severity::Note => "note",
     };
+    let suppressions: Vec<Value> = finding.ignored.iter().map(suppression).collect();
     json!({
         "ruleId": finding.rule,
         "level": level,
+        "suppressions": suppressions,
         "message": { "text": finding.message },
         "partialFingerprints": { "pgclinic/1": finding.id },
         "locations": [{
@@ -94,6 +96,14 @@ fn result(finding: &Finding) -> Value {
             "logicalLocations": [{ "fullyQualifiedName": finding.place.to_string() }],
         }],
         "properties": { "rows_at_risk": finding.at_risk.rows },
+    })
+}
+
+fn suppression(ignored: &Ignored) -> Value {
+    json!({
+        "kind": "external",
+        "status": "accepted",
+        "justification": ignored.reason,
     })
 }
 

@@ -118,6 +118,11 @@ fn facts(finding: &Finding, path: &str) -> Vec<(&'static str, Words)> {
     if let Some(lsn) = &finding.known_from {
         rows.push(("known", words(say::known_from(lsn))));
     }
+    if let Some(ignored) = &finding.ignored {
+        let until = ignored.until.as_ref();
+        let until = until.map_or_else(String::new, |day| format!(" (until {day})"));
+        rows.push(("ignored", words(format!("{}{until}", ignored.reason))));
+    }
     rows
 }
 

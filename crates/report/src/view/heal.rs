@@ -131,6 +131,7 @@ fn extent(document: &HealDocument) -> String {
     let kinds: Vec<String> = kinds
         .map(|(count, kind)| format!("{count} {kind}"))
         .collect();
+    let kinds = kinds.join(", ");
     if document.outcome == HealOutcome::NothingToHeal {
         return "the structure check finds no damaged page".into();
     }
@@ -139,6 +140,9 @@ fn extent(document: &HealDocument) -> String {
     }
     if document.cures.is_empty() && document.outcome == HealOutcome::DamageRemains {
         return "nothing in these files cures it; nothing was written".into();
+    }
+    if document.cures.is_empty() && document.applied.is_none() {
+        return "no cure is planned; nothing was written".into();
     }
     let cures = plural(count_of(document.cures.len()), "cure");
     let written = match (&document.applied, document.outcome) {
@@ -150,11 +154,7 @@ fn extent(document: &HealDocument) -> String {
         ),
         (None, _) => "nothing was written".to_owned(),
     };
-    format!(
-        "{cures} ({}); {}; {written}",
-        kinds.join(", "),
-        loss(document)
-    )
+    format!("{cures} ({kinds}); {}; {written}", loss(document))
 }
 
 fn loss(document: &HealDocument) -> String {

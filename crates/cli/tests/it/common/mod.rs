@@ -53,6 +53,15 @@ pub(crate) fn pgclinic_from(arguments: &[&str], server_defaults: ConnectionDefau
     ran(arguments, around)
 }
 
+/// The same on a machine with these files of options.
+pub(crate) fn pgclinic_with_config(arguments: &[&str], config_files: &[&Path]) -> Ran {
+    let around = Around {
+        config_files: config_files.iter().map(PathBuf::from).collect(),
+        ..Around::default()
+    };
+    ran(arguments, around)
+}
+
 /// The same of somebody who changed their mind before it began.
 pub(crate) fn pgclinic_stopped(arguments: &[&str]) -> Ran {
     let around = Around {
@@ -69,6 +78,7 @@ struct Around<'a> {
     interrupted: Arc<AtomicBool>,
     pgdata: Option<&'a Path>,
     server_defaults: ConnectionDefaults,
+    config_files: Vec<PathBuf>,
 }
 
 fn ran(arguments: &[&str], around: Around<'_>) -> Ran {
@@ -87,6 +97,7 @@ fn ran(arguments: &[&str], around: Around<'_>) -> Ran {
         terminal,
         temp_folder: std::env::temp_dir(),
         pgdata: around.pgdata.map(|path| path.as_os_str().to_owned()),
+        config_files: around.config_files,
         server_defaults: around.server_defaults,
         passwords: pgclinic_servers::Passwords::default(),
         interrupted: around.interrupted,
