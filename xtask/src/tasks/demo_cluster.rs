@@ -33,6 +33,7 @@ const TABLES: &[&str] = &[
     "SET client_min_messages = warning",
     "DROP SCHEMA information_schema CASCADE",
     "DELETE FROM pg_collation WHERE collname NOT IN ('default', 'C', 'POSIX', 'ucs_basic')",
+    "DELETE FROM pg_description WHERE classoid = 'pg_collation'::regclass AND objoid NOT IN (SELECT oid FROM pg_collation)",
     "CREATE TABLE customers (id int PRIMARY KEY, name text NOT NULL, joined date)",
     "INSERT INTO customers SELECT n, 'Customer ' || n, date '2020-01-01' + n FROM generate_series(1, 1000) n",
     "CREATE TABLE orders (id int PRIMARY KEY, customer int REFERENCES customers, total numeric(10, 2), state text)",

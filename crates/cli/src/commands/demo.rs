@@ -91,7 +91,7 @@ const STEPS: [Step; 7] = [
         lines: 4,
     },
     Step {
-        title: "check names the place, the cause, the rows at risk and what to do, in order.",
+        title: "check names place, cause, rows at risk, and what to do in which order.",
         typed: "check CLUSTER",
         exit: 1,
         lines: 24,
@@ -103,7 +103,7 @@ const STEPS: [Step; 7] = [
         lines: 8,
     },
     Step {
-        title: "A server refuses all rows of that page. salvage writes those that are left, and the keys of those that are lost.",
+        title: "The server refuses that page: salvage writes its rows, and the lost keys.",
         typed: "salvage CLUSTER --to ROWS",
         exit: 1,
         lines: 9,
@@ -154,7 +154,8 @@ fn show(folder: &Path, world: &mut Env<'_>) -> Result<(), Failure> {
         }
         world.stdout.write_all(step.shown(&ran.out).as_bytes())?;
     }
-    let next = "Next: pgclinic check on a directory of yours (it only reads), or pgclinic drill, which rehearses with a real server.\n";
+    let next = "Next: pgclinic check PGDATA, which only reads, on a cluster of yours; or\n\
+         pgclinic drill, which rehearses all damage with a real server.\n";
     world.stdout.write_all(next.as_bytes())?;
     Ok(())
 }

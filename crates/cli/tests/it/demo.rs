@@ -31,11 +31,14 @@ fn it_shows_damage_rescue_and_undo() {
     ] {
         assert!(ran.out.contains(words), "{words}: {}", ran.out);
     }
+    assert!(ran.out.contains("no damage in"), "{}", ran.out);
+    assert!(!ran.out.contains("warning"), "{}", ran.out);
     let (_, example) = README.split_once("$ pgclinic demo\n").expect("an example");
     let (example, _) = example.split_once("```").expect("its end");
     for line in example.lines().filter(|line| line.trim() != "…") {
         let is_shown = ran.out.lines().any(|own| own == line);
         assert!(is_shown, "{line}");
+        assert!(line.chars().count() <= 80, "{line}");
     }
 }
 
