@@ -17,6 +17,7 @@ mod help;
 mod ignored_findings;
 mod journal_beside;
 mod machine;
+mod near_names;
 mod output;
 mod progress;
 mod quiet_run;

@@ -31,6 +31,7 @@ use crate::env::Env;
 use crate::exit::{Exit, FailOnArgs, Failure, ResultClass};
 use crate::ignored_findings::IgnoreArgs;
 use crate::machine;
+use crate::near_names::why_nothing;
 use crate::output::OutputArgs;
 use crate::progress::Bar;
 use crate::run_state::{self, StateFile};
@@ -207,7 +208,7 @@ fn check_and_report(
     }
     if let Some(mut document) = arguments.checked_in_flight(in_flight, world)? {
         document.elapsed_s = start.elapsed().as_secs_f64();
-        refuse_empty_selection(arguments, &document)?;
+        refuse_empty_selection(arguments, &document, world)?;
         ignored.mark(&mut document, world);
         return arguments.give(document, world);
     }
@@ -217,7 +218,7 @@ fn check_and_report(
     if let Some(measured) = &mut document.measured {
         measured.elapsed_s = document.elapsed_s;
     }
-    refuse_empty_selection(arguments, &document)?;
+    refuse_empty_selection(arguments, &document, world)?;
     ignored.mark(&mut document, world);
     let exit = arguments.give(document, world)?;
     let kept = state.map_or(Ok(()), |state| state.is_written());
@@ -624,7 +625,11 @@ fn checked(
 }
 
 /// A name that matches nothing is a mistake of the user's, not a healthy cluster.
-fn refuse_empty_selection(arguments: &Arguments, document: &CheckDocument) -> Result<(), Failure> {
+fn refuse_empty_selection(
+    arguments: &Arguments,
+    document: &CheckDocument,
+    world: &Env<'_>,
+) -> Result<(), Failure> {
     let selection = arguments.selection.selection();
     let nothing = document.coverage.bytes_seen == 0 && document.findings_total == 0;
     if selection.is_everything() || !nothing || document.interrupted {
@@ -641,8 +646,16 @@ fn refuse_empty_selection(arguments: &Arguments, document: &CheckDocument) -> Re
         format!("{:?}", asked.join(" "))
     };
     let hint = "Relations are written schema.name, * and ? are wild, and an empty file has nothing to check";
+    let opened = target::open_cluster(&arguments.target, Opening::new(world, None));
+    let SelectionArgs {
+        database, relation, ..
+    } = &arguments.selection;
+    let why = opened.map_or_else(
+        |_| String::new(),
+        |own| why_nothing(&own, database, relation),
+    );
     Err(Failure::new(format!(
-        "{asked} matches nothing that holds bytes in {}. {hint}",
+        "{asked} matches nothing that holds bytes in {}{why}. {hint}",
         document.target.spec
     )))
 }

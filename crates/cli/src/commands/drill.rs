@@ -255,6 +255,9 @@ impl Command for Drill {
 
 /// Refuses options that another rehearsal has.
 fn refuse_strangers(arguments: &Arguments) -> Result<(), Failure> {
+    for name in &arguments.injury {
+        pgclinic_surgery::injury_named(name)?;
+    }
     let is_loss = arguments.ward == WardName::Loss;
     if arguments.previous.is_some() && rehearsal::asked_for(arguments).is_none() {
         return Err(Failure::new("--previous belongs to --on-copy-of or --exam"));
@@ -391,9 +394,6 @@ fn declared_drill(
     cluster: &pgclinic_cluster::Cluster,
     world: &mut Env<'_>,
 ) -> Result<(Document, bool), Failure> {
-    for name in &arguments.injury {
-        pgclinic_surgery::injury_named(name)?;
-    }
     let targets = InjuryTargets::new(cluster);
     let set = match arguments.injury.as_slice() {
         [] if arguments.all => InjurySet::All,

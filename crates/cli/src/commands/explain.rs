@@ -8,13 +8,14 @@ use pgclinic_check::{rule_named, rules};
 use pgclinic_cluster::Cluster;
 use pgclinic_explain::server_messages::log::{LogEntries, LogSummary};
 use pgclinic_explain::server_messages::{
-    FIRST_LINE, Facts, Match, SERVER_MESSAGES, closest, explain_message, explain_rule,
-    message_named, names, render, render_unknown, resolve,
+    FIRST_LINE, Facts, Match, SERVER_MESSAGES, explain_message, explain_rule, message_named, names,
+    render, render_unknown, resolve,
 };
 
 use crate::commands::Command;
 use crate::env::Env;
 use crate::exit::{Exit, Failure};
+use crate::near_names::meant;
 use crate::target::{self, Opening};
 
 /// Entries after which somebody is asked whether to go on.
@@ -118,12 +119,7 @@ fn explained(
 /// A misspelt name, with those that it may have been meant for.
 fn unknown_name(text: &str) -> Failure {
     let known = rules().map(|rule| rule.name).chain(names());
-    let near = closest(text, known);
-    let meant = if near.is_empty() {
-        String::new()
-    } else {
-        format!("did you mean {}? ", near.join(" or "))
-    };
+    let meant = meant(text, known);
     let why = "`pgclinic explain --list` names all; a server's message is quoted as a whole";
     Failure::new(format!("there is no rule {text:?}: {meant}{why}"))
 }

@@ -23,6 +23,7 @@ use crate::args::{ChainArgs, ForkName, RunningArgs, SelectionArgs};
 use crate::commands::Command;
 use crate::env::Env;
 use crate::exit::{Exit, Failure};
+use crate::near_names::why_nothing;
 use crate::output::OutputArgs;
 use crate::target::{self, BareFile, OpenTarget, Opening};
 use crate::undetected_server::{self, UndetectedServer, Watch};
@@ -203,11 +204,15 @@ fn find(cluster: &Cluster, arguments: &Arguments) -> Result<Found, Failure> {
     match hidden.first().filter(|_| found.is_empty()) {
         // Where it would stand is out of reach: nobody can say that it does not exist.
         Some(trouble) => Err(Failure::new(&trouble.why)),
-        None => one_of(found, arguments),
+        None => one_of(found, cluster, arguments),
     }
 }
 
-fn one_of(mut found: Vec<Found>, arguments: &Arguments) -> Result<Found, Failure> {
+fn one_of(
+    mut found: Vec<Found>,
+    cluster: &Cluster,
+    arguments: &Arguments,
+) -> Result<Found, Failure> {
     let asked = arguments
         .relation
         .clone()
@@ -242,8 +247,11 @@ fn one_of(mut found: Vec<Found>, arguments: &Arguments) -> Result<Found, Failure
     }
     let hint = "Relations are written schema.name, * and ? are wild";
     found.pop().ok_or_else(|| {
+        let databases: Vec<String> = arguments.database.clone().into_iter().collect();
+        let relations: Vec<String> = arguments.relation.clone().into_iter().collect();
+        let why = why_nothing(cluster, &databases, &relations);
         Failure::new(format!(
-            "{asked:?} matches nothing with a {} fork. {hint}",
+            "{asked:?} matches nothing with a {} fork{why}. {hint}",
             Fork::from(arguments.fork)
         ))
     })

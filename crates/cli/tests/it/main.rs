@@ -55,6 +55,7 @@ mod lab_killed;
 mod live_server;
 mod measure;
 mod measure_beside_programs;
+mod near_names;
 mod needs_recovery;
 mod readme;
 mod rehearsal;

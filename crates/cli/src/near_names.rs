@@ -1,0 +1,71 @@
+//! *Did you mean*, where a selection fits nothing: names of the cluster that are near, and the
+//! relation that is there while its file is not.
+
+use std::collections::BTreeSet;
+
+use pgclinic_cluster::{Catalog, Cluster, Relation};
+use pgclinic_explain::server_messages::closest;
+use pgclinic_model::Glob;
+
+/// `did you mean public.orders? `, or nothing.
+pub(crate) fn meant<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> String {
+    let near = closest(name, known);
+    if near.is_empty() {
+        return String::new();
+    }
+    format!("did you mean {}? ", near.join(" or "))
+}
+
+/// What helps somebody whose names fit no file of the cluster, in brackets; or nothing.
+pub(crate) fn why_nothing(cluster: &Cluster, databases: &[String], relations: &[String]) -> String {
+    match hint(cluster, databases, relations).trim_end() {
+        "" => String::new(),
+        hint => format!(" ({hint})"),
+    }
+}
+
+fn hint(cluster: &Cluster, databases: &[String], relations: &[String]) -> String {
+    let names: BTreeSet<&str> = cluster
+        .databases
+        .values()
+        .filter_map(|own| own.name.as_deref())
+        .collect();
+    let unknown = databases.iter().find(|asked| {
+        let asked = Glob::new(asked.as_str());
+        !names.iter().any(|name| asked.matches(name))
+    });
+    if let Some(asked) = unknown {
+        return meant(asked, names.into_iter());
+    }
+    let known: Vec<Catalog> = cluster
+        .databases
+        .keys()
+        .map(|own| cluster.catalog(*own))
+        .collect();
+    let all = || known.iter().flat_map(|catalog| catalog.relations.values());
+    for asked in relations {
+        if let Some(relation) = all().find(|own| is_named(own, asked)) {
+            let name = relation.qualified_name();
+            let file = relation.filenode;
+            return format!("{name} is in pg_class, and its file {file} is missing or empty");
+        }
+    }
+    let mut names: BTreeSet<String> = BTreeSet::new();
+    for relation in all() {
+        names.insert(relation.qualified_name());
+    }
+    let hints = relations.iter().map(|asked| match asked.split_once('.') {
+        Some(_) => meant(asked, names.iter().map(String::as_str)),
+        None => {
+            let bare = names.iter().filter_map(|own| Some(own.split_once('.')?.1));
+            meant(asked, bare)
+        }
+    });
+    hints.collect()
+}
+
+fn is_named(relation: &Relation, asked: &str) -> bool {
+    let pattern = Glob::new(asked);
+    pattern.matches(&relation.qualified_name())
+        || (!asked.contains('.') && pattern.matches(&relation.name))
+}
