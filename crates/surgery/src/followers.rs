@@ -8,6 +8,7 @@ pub const HEADER: Rules = &[
     "new-page-with-content",
     "invalid-page-flags",
     "lower-inside-header",
+    "line-pointers-lost",
     "lower-beyond-upper",
     "upper-beyond-special",
     "special-beyond-page",
@@ -214,6 +215,7 @@ pub const TRANSACTION_STATUS: Rules = &[
     "catalog-attributes-missing",
     "catalog-key-duplicate",
     "relhasindex-false-with-index",
+    "catalog-rows-disagree",
 ];
 
 /// Rules about btrees, and about their entries against rows.

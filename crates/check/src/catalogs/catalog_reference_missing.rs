@@ -361,7 +361,7 @@ fn oids(row: &RawRow<'_>, column: usize, shape: Shape) -> Vec<Oid> {
 }
 
 /// One number, or those of a vector or array.
-fn int2s(row: &RawRow<'_>, column: usize) -> Vec<i16> {
+pub(crate) fn int2s(row: &RawRow<'_>, column: usize) -> Vec<i16> {
     if let Some(raw) = row.bytes(column).and_then(|bytes| bytes.as_array::<2>()) {
         return vec![i16::from_le_bytes(*raw)];
     }

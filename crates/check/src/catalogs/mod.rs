@@ -1,5 +1,6 @@
 //! Checks of catalogs, their relation maps and what their rows say of each other.
 
+pub(crate) mod claims;
 pub(crate) mod oid_set;
 pub(crate) mod references;
 pub(crate) mod rows;
@@ -27,5 +28,6 @@ registry! {
         catalog_attributes_missing::CatalogAttributesMissing,
         catalog_key_duplicate::CatalogKeyDuplicate,
         catalog_reference_missing::CatalogReferenceMissing,
+        catalog_rows_disagree::CatalogRowsDisagree,
     ];
 }

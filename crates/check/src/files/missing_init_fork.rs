@@ -26,6 +26,10 @@ impl DatabaseCheck for MissingInitFork {
         Level::Pages
     }
 
+    fn asks_recovered(&self) -> bool {
+        true
+    }
+
     fn check(&self, database: &DatabaseContext<'_>, out: &mut Findings) {
         let Some(inventory) = Inventory::comparable(database) else {
             return;

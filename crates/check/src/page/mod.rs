@@ -26,6 +26,7 @@ registry! {
         lsn_beyond_wal::LsnBeyondWal,
         prune_xid_in_the_future::PruneXidInTheFuture,
         misplaced_page::MisplacedPage,
+        line_pointers_lost::LinePointersLost,
         item_beyond_page::ItemBeyondPage,
         item_before_upper::ItemBeforeUpper,
         item_misaligned::ItemMisaligned,

@@ -1,6 +1,8 @@
 //! Databases of which `DROP DATABASE` was interrupted. The server lets nobody in, and any of their
 //! files may be gone.
 
+use std::collections::BTreeSet;
+
 use pgclinic_cluster::Cluster;
 use pgclinic_format::Oid;
 use pgclinic_model::document::NotChecked;
@@ -13,9 +15,17 @@ pub(super) fn is_one(cluster: &Cluster, database: Oid) -> bool {
     known.is_some_and(|database| database.invalid)
 }
 
-/// Names each of them.
-pub(super) fn tell(cluster: &Cluster, books: &mut RunLedger) {
-    for database in cluster.databases.values().filter(|own| own.invalid) {
+/// All of them.
+pub(super) fn all(cluster: &Cluster) -> BTreeSet<Oid> {
+    let databases = cluster.databases.iter();
+    let invalid = databases.filter(|(_, own)| own.invalid);
+    invalid.map(|(oid, _)| *oid).collect()
+}
+
+/// Names each of these.
+pub(super) fn tell(cluster: &Cluster, half_dropped: &BTreeSet<Oid>, books: &mut RunLedger) {
+    let databases = half_dropped.iter();
+    for database in databases.filter_map(|oid| cluster.databases.get(oid)) {
         books.not_checked(NotChecked {
             what: format!(
                 "whether files of database {} are missing",

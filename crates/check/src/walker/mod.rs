@@ -149,7 +149,7 @@ pub fn check_cluster_with(
     if !course.is_whole_done() {
         books.troubles(&cluster.troubles);
         partial::tell(cluster, &mut books);
-        half_dropped::tell(cluster, &mut books);
+        half_dropped::tell(cluster, &half_dropped::all(cluster), &mut books);
         if options.selection.is_everything() {
             check_whole(clusters, options, &mut books);
         }

@@ -35,6 +35,7 @@ use pgclinic_spill::Part;
 use crate::check::ForkCx;
 use crate::run_state::Spot;
 use crate::walker::database_relations::DatabaseRelations;
+use crate::walker::half_dropped;
 use crate::walker::job::jobs_of;
 use crate::walker::recheck::{NewerView, Recheck, print_of, tell_unseen};
 use crate::walker::recovered::Clusters;
@@ -64,6 +65,7 @@ pub fn check_running(
         server,
         books,
         visited: course.begun(),
+        half_dropped: BTreeSet::new(),
         catalog_reads: CatalogReads::default(),
         course,
     };
@@ -100,6 +102,8 @@ struct Run<'a> {
     books: RunLedger,
     /// Databases whose catalogs were held against their files.
     visited: BTreeSet<Oid>,
+    /// Databases that were half dropped at the first look.
+    half_dropped: BTreeSet<Oid>,
     catalog_reads: CatalogReads,
 }
 
@@ -231,6 +235,9 @@ impl Run<'_> {
         let first = round.is_first();
         let (view, names) = (fresh.cluster(), fresh.replayed_cluster());
         let clusters = clusters(view, names);
+        if first {
+            self.half_dropped = half_dropped::all(names);
+        }
         if first && !self.course.is_whole_done() {
             self.books.troubles(&view.troubles);
             if self.options.selection.is_everything() {
@@ -254,17 +261,22 @@ impl Run<'_> {
     }
 
     /// Tells what the catalogs of databases lack that no round came to, and that are still there:
-    /// their rows in `pg_database` are lost, or a crash left their directories behind.
+    /// their rows in `pg_database` are lost, or a crash left their directories behind. And those
+    /// whose `DROP DATABASE` was no work of this moment.
     fn databases_that_stayed(&mut self) {
         let mut left = self.databases(self.cluster);
         left.retain(|database| *database != 0 && !self.visited.contains(database));
-        if left.is_empty() || self.progress.is_interrupted() {
+        let is_done = left.is_empty() && self.half_dropped.is_empty();
+        if is_done || self.progress.is_interrupted() {
             return;
         }
         let fresh = match newer(self.cluster, self.server, self.options) {
             Ok(fresh) => fresh,
             Err(error) => return self.books.not_checked(lost(&error)),
         };
+        let names = fresh.replayed_cluster();
+        let still = &self.half_dropped & &half_dropped::all(names);
+        half_dropped::tell(names, &still, &mut self.books);
         let there: BTreeSet<Oid> = fresh
             .cluster()
             .homes

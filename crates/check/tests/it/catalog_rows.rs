@@ -1,9 +1,11 @@
-//! Rows of `pg_class` and `pg_attribute` that say what no server writes, and rows that are gone
-//! with every entry that named them.
+//! Rows of catalogs that say what no server writes or what another catalog denies, and rows that
+//! are gone with every entry that named them.
 
 use pgclinic_model::{CheckDocument, Level, Severity};
 use pgclinic_servers::{Checksums, StartOptions, StopMode};
-use pgclinic_testkit::{checked, copy_of, execute, open, seed, server};
+use pgclinic_testkit::{
+    as_primary, checked, copy_of, execute, open, plain_backup, seed, server, value,
+};
 
 /// What is told of tables of the schema public, by rule.
 fn told(document: &CheckDocument) -> Vec<(&str, &str)> {
@@ -19,12 +21,16 @@ fn told(document: &CheckDocument) -> Vec<(&str, &str)> {
 }
 
 fn look(major: u16, sql: &str) -> CheckDocument {
+    look_at(major, sql, Level::Structure)
+}
+
+fn look_at(major: u16, sql: &str, level: Level) -> CheckDocument {
     let copy = copy_of(&seed(&server(major), Checksums::On));
     let options = StartOptions::default().with("autovacuum", "off");
     let mut running = copy.start_with(&options).expect("a server");
     execute(&running, sql);
     running.stop(StopMode::Fast).expect("it stops");
-    checked(&open(&copy.pgdata), Level::Structure)
+    checked(&open(&copy.pgdata), level)
 }
 
 const TABLES: &str = "\
@@ -116,4 +122,225 @@ fn a_relation_that_pg_attribute_alone_knows_is_lost() {
         told.iter().any(|(rule, _)| *rule == "relation-lost"),
         "{told:?}"
     );
+}
+
+/// Of each kind of object some, and beside them what the server may leave behind.
+const OBJECTS: &str = "\
+CREATE SCHEMA s; CREATE SCHEMA other; CREATE TYPE s.colour AS ENUM ('red'); CREATE DOMAIN s.above AS int CHECK (VALUE > 0);
+CREATE TYPE s.span AS RANGE (subtype = float8);
+CREATE TABLE s.added AS SELECT 1 AS a; ALTER TABLE s.added ADD COLUMN b int DEFAULT 7; ALTER TABLE s.added ALTER b DROP DEFAULT;
+CREATE TABLE s.older AS SELECT 1 AS a; ALTER TABLE s.older ADD COLUMN b int DEFAULT 7;
+CREATE TABLE s.defaults (a int DEFAULT 1, b int DEFAULT 2, c int); CREATE TABLE s.unset (a int DEFAULT 1);
+CREATE TABLE s.generated (a int, g int GENERATED ALWAYS AS (a + 1) STORED);
+CREATE TABLE s.numbered (a int GENERATED ALWAYS AS IDENTITY, b int NOT NULL);
+CREATE TABLE s.dropped (a int GENERATED ALWAYS AS IDENTITY, b int DEFAULT 3, c int); ALTER TABLE s.dropped DROP a, DROP b;
+CREATE TABLE s.checked (a int CHECK (a > 0), b int CHECK (b > 0)); CREATE TABLE s.moved (a int PRIMARY KEY);
+CREATE TABLE s.keyed (a int, b int, PRIMARY KEY (a)); CREATE TABLE s.referring (a int REFERENCES s.keyed, b int REFERENCES s.moved);
+CREATE TABLE s.loose (a int REFERENCES s.keyed); CREATE TABLE s.indexed (a int, b int); CREATE INDEX away ON s.indexed (a);
+CREATE VIEW s.seen AS SELECT 1 AS a; CREATE VIEW s.unseen AS SELECT 1 AS a; CREATE SEQUENCE s.counting;
+CREATE TABLE s.parted (a int) PARTITION BY LIST (a); CREATE TABLE s.part PARTITION OF s.parted FOR VALUES IN (1);
+CREATE TABLE s.freed PARTITION OF s.parted FOR VALUES IN (2); CREATE TABLE s.shapeless (a int) PARTITION BY LIST (a);
+CREATE TABLE s.long (a text); CREATE TABLE s.parent (a int); CREATE TABLE s.child () INHERITS (s.parent); DROP TABLE s.child;
+CREATE TABLE s.wide (a int, b text); CREATE FUNCTION s.called(int, int) RETURNS int LANGUAGE sql AS 'SELECT 1'";
+
+/// What one byte or one lost row of a catalog does, whose row tells it, and in which words.
+const CONTRADICTIONS: [(&str, &str, &str); 24] = [
+    (
+        "UPDATE pg_attribute SET atthasmissing = false WHERE attrelid = 's.older'::regclass AND attname = 'b'",
+        "s.older.b in pg_attribute",
+        "attmissingval is there",
+    ),
+    (
+        "UPDATE pg_attribute SET atthasmissing = true WHERE attrelid = 's.wide'::regclass AND attname = 'a'",
+        "s.wide.a in pg_attribute",
+        "attmissingval is null",
+    ),
+    (
+        "UPDATE pg_attribute SET atthasdef = false WHERE attrelid = 's.defaults'::regclass AND attname = 'b'",
+        "s.defaults.2 in pg_attrdef",
+        "atthasdef is not set",
+    ),
+    (
+        "UPDATE pg_attribute SET atthasdef = true WHERE attrelid = 's.defaults'::regclass AND attname = 'c'",
+        "s.defaults.c in pg_attribute",
+        "pg_attrdef has no row",
+    ),
+    (
+        "UPDATE pg_attribute SET attgenerated = '' WHERE attrelid = 's.generated'::regclass AND attname = 'g'",
+        "s.generated.2 in pg_depend",
+        "attgenerated is not set",
+    ),
+    (
+        "UPDATE pg_attribute SET attgenerated = 's' WHERE attrelid = 's.unset'::regclass AND attname = 'a'",
+        "s.unset.a in pg_attribute",
+        "that of a plain default",
+    ),
+    (
+        "UPDATE pg_attribute SET attidentity = '' WHERE attrelid = 's.numbered'::regclass AND attname = 'a'",
+        "s.numbered.1 in pg_depend",
+        "attidentity is not set",
+    ),
+    (
+        "UPDATE pg_attribute SET attidentity = 'a' WHERE attrelid = 's.numbered'::regclass AND attname = 'b'",
+        "s.numbered.b in pg_attribute",
+        "no sequence depends",
+    ),
+    (
+        "UPDATE pg_attribute SET attlen = 6 WHERE attrelid = 's.wide'::regclass AND attname = 'a'",
+        "s.wide.a in pg_attribute",
+        "attlen",
+    ),
+    (
+        "UPDATE pg_type SET typtype = 'b' WHERE typname = 'colour'",
+        "red in pg_enum",
+        "typtype is not 'e'",
+    ),
+    (
+        "UPDATE pg_type SET typtype = 'b' WHERE typname = 'above'",
+        "above in pg_type",
+        "typbasetype is set",
+    ),
+    (
+        "DELETE FROM pg_range WHERE rngtypid = 's.span'::regtype",
+        "span in pg_type",
+        "pg_range has no row",
+    ),
+    (
+        "UPDATE pg_class SET relchecks = 3 WHERE oid = 's.checked'::regclass",
+        "checked in pg_class",
+        "relchecks",
+    ),
+    (
+        "UPDATE pg_class SET relhastriggers = false WHERE oid = 's.referring'::regclass",
+        "in pg_trigger",
+        "relhastriggers",
+    ),
+    (
+        "UPDATE pg_class SET relnamespace = 'other'::regnamespace WHERE oid = 's.moved'::regclass",
+        "moved in pg_class",
+        "relnamespace",
+    ),
+    (
+        "UPDATE pg_class SET relnamespace = 'other'::regnamespace WHERE oid = 's.away'::regclass",
+        "other.away in pg_index",
+        "relnamespace of the index",
+    ),
+    (
+        "UPDATE pg_constraint SET conkey = '{2}' WHERE conname = 'keyed_pkey'",
+        "s.keyed.keyed_pkey in pg_constraint",
+        "conkey",
+    ),
+    (
+        "DELETE FROM pg_trigger WHERE tgconstraint = (SELECT oid FROM pg_constraint WHERE conname = 'loose_a_fkey')",
+        "s.loose.loose_a_fkey in pg_constraint",
+        "no trigger",
+    ),
+    (
+        "DELETE FROM pg_sequence WHERE seqrelid = 's.counting'::regclass",
+        "counting in pg_class",
+        "pg_sequence has no row",
+    ),
+    (
+        "DELETE FROM pg_rewrite WHERE ev_class = 's.unseen'::regclass",
+        "unseen in pg_class",
+        "pg_rewrite has no rule",
+    ),
+    (
+        "DELETE FROM pg_inherits WHERE inhrelid = 's.part'::regclass",
+        "part in pg_class",
+        "pg_inherits has no parent",
+    ),
+    (
+        "UPDATE pg_class SET relispartition = false WHERE oid = 's.freed'::regclass",
+        "s.freed in pg_inherits",
+        "relispartition is not set",
+    ),
+    (
+        "DELETE FROM pg_partitioned_table WHERE partrelid = 's.shapeless'::regclass",
+        "shapeless in pg_class",
+        "pg_partitioned_table has no row",
+    ),
+    (
+        "DELETE FROM pg_depend WHERE refobjid = 's.long'::regclass",
+        "long in pg_class",
+        "TOAST table does not depend",
+    ),
+];
+
+#[test]
+fn a_row_that_another_catalog_denies_is_told() {
+    const RULE: &str = "catalog-rows-disagree";
+    let sound = look_at(15, OBJECTS, Level::Full);
+    assert_eq!(told(&sound), []);
+    let changes = CONTRADICTIONS.map(|(sql, ..)| format!("; {sql}"));
+    let hurt = look_at(15, &format!("{OBJECTS}{}", changes.concat()), Level::Full);
+    let told = told(&hurt);
+    for (_, whose, words) in CONTRADICTIONS {
+        let is_it = |message: &str| message.contains(whose) && message.contains(words);
+        let mut own = told.iter().filter(|(_, message)| is_it(message));
+        let (rule, _) = own.next().unwrap_or_else(|| panic!("{whose}: {told:#?}"));
+        assert_eq!(*rule, RULE, "{whose}");
+    }
+}
+
+/// What each major leaves of many kinds of objects is no contradiction.
+#[test]
+fn objects_of_every_kind_agree() {
+    for major in [13, 14, 16, 17, 18] {
+        let sound = look_at(major, OBJECTS, Level::Full);
+        assert_eq!(told(&sound), [], "{major}");
+    }
+}
+
+/// A catalog that was lost as a whole is not told row by row.
+#[test]
+fn dependencies_that_are_all_gone_are_told() {
+    let sql = format!("{OBJECTS}; DELETE FROM pg_depend");
+    let document = look_at(18, &sql, Level::Full);
+    let told = told(&document);
+    assert!(
+        told.iter()
+            .all(|(rule, _)| *rule == "catalog-rows-disagree")
+    );
+    for words in [
+        "TOAST table does not depend",
+        "the default depends on nothing",
+    ] {
+        let own = told.iter().filter(|(_, message)| message.contains(words));
+        assert!((1..=101).contains(&own.count()), "{words}");
+    }
+}
+
+/// A base backup has the init forks of unlogged relations, and no other of their forks.
+#[test]
+fn a_backup_without_an_init_fork_is_told() {
+    let copy = copy_of(&seed(&server(15), Checksums::On));
+    let running = copy.start_with(&as_primary()).expect("a server");
+    execute(&running, "CREATE UNLOGGED TABLE public.passing (a int)");
+    let main = value(&running, "SELECT pg_relation_filepath('public.passing')");
+    let folder = copy.pgdata.with_file_name("backup");
+    plain_backup(&copy, &running, &folder, &["--no-manifest"]);
+    let sound = checked(&open(&folder), Level::Structure);
+    assert_eq!(told(&sound), []);
+    std::fs::remove_file(folder.join(format!("{main}_init"))).expect("removed");
+    let hurt = checked(&open(&folder), Level::Structure);
+    let words = "unlogged public.passing has no init fork";
+    assert_eq!(told(&hurt), [("missing-init-fork", words)]);
+}
+
+/// A backup is compared as recovery leaves it.
+#[test]
+fn rows_of_a_backup_are_held_against_each_other() {
+    let copy = copy_of(&seed(&server(15), Checksums::On));
+    let running = copy.start_with(&as_primary()).expect("a server");
+    execute(&running, OBJECTS);
+    execute(
+        &running,
+        "UPDATE pg_class SET relchecks = 3 WHERE oid = 's.checked'::regclass",
+    );
+    let folder = copy.pgdata.with_file_name("backup");
+    plain_backup(&copy, &running, &folder, &["--no-manifest"]);
+    let document = checked(&open(&folder), Level::Full);
+    let own = told(&document);
+    assert!(matches!(own[..], [("catalog-rows-disagree", _)]), "{own:?}");
 }

@@ -445,3 +445,24 @@ fn a_database_on_its_way_is_forgotten_and_one_that_stays_is_told() {
     assert!(!told(&gone), "{:#?}", gone.coverage.not_checked);
     healthy(&gone);
 }
+
+/// Beside a running server, too, nobody misses what is not there of a database whose `DROP
+/// DATABASE` was interrupted, and it is named.
+#[test]
+fn a_half_dropped_database_is_named() {
+    let (copy, running) = started(18);
+    let mut session = running.connect("postgres").expect("a session");
+    let dropped = "UPDATE pg_database SET datconnlimit = -2 WHERE datname = 'clinic'";
+    session.execute(dropped).expect(dropped);
+    let document = check(
+        &copy.pgdata,
+        "PG_VERSION",
+        Level::Structure,
+        Box::new(|| {}),
+    );
+    let mut gaps = document.coverage.not_checked.iter();
+    let what = "whether files of database clinic are missing";
+    let own = gaps.find(|gap| gap.what == what).expect("it is named");
+    assert!(own.inherent && own.why.contains("DROP DATABASE"), "{own:?}");
+    healthy(&document);
+}

@@ -9,12 +9,15 @@ use pgclinic_format::{Attribute, Attributes, Oid};
 
 use crate::advice;
 use crate::byte_edits::put_u8;
-use crate::followers::{ATTRIBUTES, ENTRIES, LOST_CATALOGS};
+use crate::followers::{ATTRIBUTES, ENTRIES, LOST_CATALOGS, Rules};
 use crate::injury::{Damage, Injury, Wants};
 use crate::injury_target::{CATALOG_PAGE, InjuryTarget, Row, choose};
 
 /// `classoid` and `objsubid` of `pg_description`, behind `objoid`.
 const CLASS_AND_COLUMN: Range<usize> = 4..12;
+
+/// What another catalog says of the same object.
+const DISAGREEING: Rules = &["catalog-rows-disagree"];
 
 /// The catalog of this name.
 fn catalog<'a>(target: &InjuryTarget<'a>, name: &str) -> Option<&'a Relation> {
@@ -37,12 +40,21 @@ fn class_value<'a>(
     column: &str,
 ) -> Option<(Row<'a>, usize)> {
     let class = catalog(target, "pg_class")?;
-    let mut columns = class.columns.as_ref()?.iter();
-    let index = columns.position(|known| known.name == column)?;
+    value_of(class, *choose(&of_users(target), seed)?, column)
+}
+
+/// The live rows about users' relations, in a catalog that begins with their OIDs.
+fn of_users<'a>(target: &'a InjuryTarget<'_>) -> Vec<Row<'a>> {
     let mut rows = live(target);
     rows.retain(|row| oid(row).is_some_and(|oid| oid >= FIRST_NORMAL_OID));
-    let row = *choose(&rows, seed)?;
-    match Attributes::new(row.tuple, class.layouts.as_deref()?).nth(index)? {
+    rows
+}
+
+/// Where a column stands in a row.
+fn value_of<'a>(catalog: &Relation, row: Row<'a>, column: &str) -> Option<(Row<'a>, usize)> {
+    let mut columns = catalog.columns.as_ref()?.iter();
+    let index = columns.position(|known| known.name == column)?;
+    match Attributes::new(row.tuple, catalog.layouts.as_deref()?).nth(index)? {
         Ok(Attribute::Value(range)) => Some((row, range.start)),
         _ => None,
     }
@@ -67,7 +79,8 @@ fn replace_owner(target: &InjuryTarget<'_>, seed: u64) -> Option<Damage> {
     let damage = Damage::edit_row(target, &row, "relowner set to 4000000000", |tuple| {
         put_u32(tuple, at, 4_000_000_000)
     })?;
-    Some(damage.must(&["catalog-reference-missing"]))
+    let damage = damage.must(&["catalog-reference-missing"]);
+    Some(damage.may(&[DISAGREEING]))
 }
 
 pub(super) const CATALOG_COLUMN_COUNT: Injury = Injury {
@@ -85,7 +98,7 @@ fn raise_column_count(target: &InjuryTarget<'_>, seed: u64) -> Option<Damage> {
     let words = format!("relnatts set to {more}");
     let damage = Damage::edit_row(target, &row, words, |tuple| put_u16(tuple, at, more))?;
     let damage = damage.must(&["catalog-attributes-missing"]);
-    Some(damage.may(&[LOST_CATALOGS, ATTRIBUTES]))
+    Some(damage.may(&[LOST_CATALOGS, ATTRIBUTES, DISAGREEING]))
 }
 
 pub(super) const CATALOG_INDEX_FLAG: Injury = Injury {
@@ -108,6 +121,26 @@ fn clear_relhasindex(target: &InjuryTarget<'_>, seed: u64) -> Option<Damage> {
     Some(damage.must(&["relhasindex-false-with-index"]))
 }
 
+pub(super) const CATALOG_DEFAULT_FLAG: Injury = Injury {
+    name: "catalog-default-flag",
+    summary: "pg_attribute says that a column with a default has none",
+    wants: Wants::page(CATALOG_PAGE),
+    recovery_advice: advice::CATALOG,
+    damage: clear_atthasdef,
+};
+
+fn clear_atthasdef(target: &InjuryTarget<'_>, seed: u64) -> Option<Damage> {
+    let attribute = catalog(target, "pg_attribute")?;
+    let rows = of_users(target).into_iter();
+    let values = rows.filter_map(|row| value_of(attribute, row, "atthasdef"));
+    let is_set = |(row, at): &(Row<'_>, usize)| row.tuple.bytes().get(*at) == Some(&1);
+    let values: Vec<_> = values.filter(is_set).collect();
+    let (row, at) = *choose(&values, seed)?;
+    let words = "atthasdef set to false";
+    let damage = Damage::edit_row(target, &row, words, |tuple| put_u8(tuple, at, 0))?;
+    Some(damage.must(DISAGREEING))
+}
+
 pub(super) const CLASS_PAGE_ZEROED: Injury = Injury {
     name: "class-page-zeroed",
     summary: "a page of pg_class is all zeros, and its relations have no name any more",
@@ -127,7 +160,12 @@ fn zero_class_page(target: &InjuryTarget<'_>, _seed: u64) -> Option<Damage> {
     let words = "the whole page set to zero";
     let damage = Damage::edit(target, words, |page| page.fill(0))?;
     let damage = damage.must(&["relation-lost"]);
-    Some(damage.may(&[LOST_CATALOGS, ENTRIES, &["zeroed-page-marked-visible"]]))
+    Some(damage.may(&[
+        LOST_CATALOGS,
+        ENTRIES,
+        DISAGREEING,
+        &["zeroed-page-marked-visible"],
+    ]))
 }
 
 pub(super) const CATALOG_COMMENT_DOUBLED: Injury = Injury {

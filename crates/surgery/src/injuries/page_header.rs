@@ -11,9 +11,9 @@ use pgclinic_format::page::HEADER_BYTES;
 
 use crate::advice;
 use crate::byte_edits::put_bytes;
-use crate::followers::{HEADER, SEQUENCES};
+use crate::followers::{ENTRIES, HEADER, SEQUENCES};
 use crate::injury::{Damage, Injury, Wants};
-use crate::injury_target::{ANY_PAGE, InjuryTarget, ROW_PAGE};
+use crate::injury_target::{ANY_PAGE, HEAP_PAGE, InjuryTarget, ROW_PAGE};
 
 const CHECKSUM_AT: usize = 8;
 pub(super) const FLAGS_AT: usize = 10;
@@ -88,6 +88,22 @@ fn move_lower_into_header(target: &InjuryTarget<'_>, seed: u64) -> Option<Damage
     let lower = u16::try_from(seed % 24).ok()?;
     let damage = set(target, "pd_lower", LOWER_AT, lower)?;
     Some(damage.must(&["lower-inside-header"]).may(&[SEQUENCES]))
+}
+
+pub(super) const LINE_POINTERS_LOST: Injury = Injury {
+    name: "line-pointers-lost",
+    summary: "pd_lower leaves no line pointer on a page that holds rows",
+    wants: Wants::once(HEAP_PAGE),
+    recovery_advice: advice::PAGE_LOST,
+    damage: move_lower_to_header,
+};
+
+fn move_lower_to_header(target: &InjuryTarget<'_>, _seed: u64) -> Option<Damage> {
+    let page = target.page()?;
+    (page.pd_upper() < page.pd_special()).then_some(())?;
+    let lower = u16::try_from(HEADER_BYTES).ok()?;
+    let damage = set(target, "pd_lower", LOWER_AT, lower)?;
+    Some(damage.must(&["line-pointers-lost"]).may(&[ENTRIES]))
 }
 
 pub(super) const LOWER_BEYOND_UPPER: Injury = Injury {

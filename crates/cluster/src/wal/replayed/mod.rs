@@ -213,8 +213,8 @@ impl Replayer<'_> {
         self.status(record, &event);
         match event {
             Event::Ended(ended) => ended.files().for_each(|file| self.drop_file(file)),
-            Event::Created(of) if of.fork == Fork::Main => {
-                let path = self.path(of.file, 0);
+            Event::Created(of) if matches!(of.fork, Fork::Main | Fork::Init) => {
+                let path = relation_path(self.cluster.layout, of.file, of.fork, 0);
                 let file = self.changed.file(self.source, &path);
                 file.len = Some(file.len.unwrap_or(0));
             }
