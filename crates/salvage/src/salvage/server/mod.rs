@@ -473,26 +473,39 @@ fn set_sequences(
     account: &mut SalvageReport,
 ) -> Result<(), SalvageError> {
     let files = MainForks::of_database(cluster, catalog.database);
-    let (found, lost) = sequences::read_all(cluster, catalog, &files, &options.selection);
-    let lost = lost.iter().map(|(what, why)| not_salvaged(what, why));
-    account.not_salvaged.extend(lost);
-    for sequence in &found {
-        let script = sequences::script(std::slice::from_ref(sequence));
-        match session.execute(&script) {
-            Ok(()) => {}
-            Err(error) => match error.message() {
-                Some(message) if !is_of_the_server(message) => {
-                    let what = format!("sequence {}.{}", sequence.schema, sequence.sequence);
-                    account
-                        .not_salvaged
-                        .push(not_salvaged(&what, &message.message));
-                }
-                _ => return Err(SalvageError::server("set sequences", error)),
-            },
+    let all = sequences::read_all(cluster, catalog, &files, &options.selection);
+    for sequence in &all.found {
+        if let Err(error) = session.execute(&all.script_of(sequence)) {
+            let why = refusal_of(error)?;
+            let what = format!("sequence {}.{}", sequence.schema, sequence.sequence);
+            account.not_salvaged.push(not_salvaged(&what, &why));
         }
     }
-    account.sequences.extend(found);
+    for sequence in &all.lost {
+        let more = match all
+            .statement_of_lost(sequence)
+            .map(|own| session.query_value(own))
+        {
+            None => String::new(),
+            Some(Ok(Some(value))) => format!(", which is {value}"),
+            Some(Ok(None)) => ", and no row has one: it starts again".into(),
+            Some(Err(error)) => format!(", which the server refuses: {}", refusal_of(error)?),
+        };
+        let why = format!("{}{more}", sequence.why);
+        account
+            .not_salvaged
+            .push(not_salvaged(&sequence.what, &why));
+    }
+    account.sequences.extend(all.found);
     Ok(())
+}
+
+/// What the server does not take of a sequence; an error where the server itself is the matter.
+fn refusal_of(error: SqlError) -> Result<String, SalvageError> {
+    match error.message() {
+        Some(message) if !is_of_the_server(message) => Ok(message.message.clone()),
+        _ => Err(SalvageError::server("set sequences", error)),
+    }
 }
 
 #[cfg(test)]
