@@ -192,3 +192,119 @@ fn a_sequence_whose_value_is_lost_goes_on_behind_its_column() {
     again.execute(&script.expect("a script")).expect("run");
     assert_eq!(next_values(&running, "again"), expected);
 }
+
+const TABLES: [&str; 7] = [
+    "CREATE SCHEMA stock; CREATE TYPE stock.mood AS ENUM ('good', 'bad'); CREATE TYPE stock.pair AS (a int, b text)",
+    "CREATE TABLE stock.bare AS SELECT n AS id, md5(n::text) AS word FROM generate_series(1, 500) n",
+    "CREATE TABLE stock.keyed (id serial PRIMARY KEY, mood stock.mood, pair stock.pair, up text GENERATED ALWAYS AS (id::text) STORED, CHECK (id > 0)); \
+     INSERT INTO stock.keyed (mood, pair) SELECT 'bad', row(n, 'x')::stock.pair FROM generate_series(1, 300) n; CREATE INDEX words ON stock.keyed (mood, id)",
+    "CREATE TABLE stock.parts (id int, word text) PARTITION BY RANGE (id); CREATE TABLE stock.low PARTITION OF stock.parts FOR VALUES FROM (0) TO (100); \
+     CREATE TABLE stock.high PARTITION OF stock.parts FOR VALUES FROM (100) TO (1000); INSERT INTO stock.parts SELECT n, 'part ' || n FROM generate_series(1, 400) n",
+    "CREATE TABLE stock.parent (a int); CREATE TABLE stock.child (b text) INHERITS (stock.parent); INSERT INTO stock.child SELECT n, 'child' FROM generate_series(1, 90) n",
+    "CREATE VIEW stock.seen AS SELECT id FROM stock.bare; CREATE UNLOGGED TABLE stock.quick AS SELECT 1 AS n",
+    "CHECKPOINT",
+];
+
+/// Each page of `pg_class` but those that describe the system alone.
+#[test]
+fn tables_whose_rows_in_pg_class_are_lost_are_loaded_too() {
+    let source = Source::new(&TABLES, &["pg_class"]);
+    let [path] = source.paths.as_slice() else {
+        panic!("one path");
+    };
+    let whole = std::fs::read(path).expect("a file");
+    let destination = copy_of(&seed(&server(15), Checksums::Off));
+    let running = destination.start().expect("a server");
+    let names = ["bare", "keyed", "low", "parent", "words"];
+    let holds = |page: &[u8]| {
+        names.iter().any(|name| {
+            let name = format!("{name}\0");
+            page.windows(name.len())
+                .any(|bytes| bytes == name.as_bytes())
+        })
+    };
+    let pages = whole.chunks(PAGE).enumerate();
+    let own: Vec<usize> = pages
+        .filter(|(_, page)| holds(page))
+        .map(|(block, _)| block)
+        .collect();
+    assert!(!own.is_empty());
+    for block in own {
+        zero(path, block);
+        let options = into(&running, &format!("again_{block}"));
+        let account = salvaged(&source.copy.pgdata, &options);
+        let found = rows(&running, &format!("again_{block}"));
+        for (name, lines) in &source.rows {
+            assert_eq!(
+                found.get(name),
+                Some(lines),
+                "{name}: {:#?}",
+                account.not_salvaged
+            );
+        }
+        assert_ne!(account.outcome, Outcome::Whole, "block {block}");
+        std::fs::write(path, &whole).expect("as before");
+    }
+}
+
+/// Without the rows and without the indexes that name them, files are nobody's.
+#[test]
+fn what_nothing_names_is_loaded_under_the_number_of_its_file() {
+    let relations = [
+        "stock.bare",
+        "pg_class",
+        "pg_class_oid_index",
+        "pg_class_relname_nsp_index",
+        "pg_class_tblspc_relfilenode_index",
+        "pg_attribute",
+    ];
+    let source = Source::new(&TABLES[..2], &relations);
+    let [bare, pg_class, indexes @ .., _] = source.paths.as_slice() else {
+        panic!("paths");
+    };
+    let whole = std::fs::read(pg_class).expect("a file");
+    let mut pages = whole.chunks(PAGE);
+    let block = pages.position(|page| page.windows(5).any(|bytes| bytes == b"bare\0"));
+    zero(pg_class, block.expect("a page"));
+    for index in indexes {
+        let pages = std::fs::read(index).expect("an index").len() / PAGE;
+        (0..pages).for_each(|block| zero(index, block));
+    }
+    let folder = tempfile::tempdir().expect("a directory");
+    let mut options = options(&folder.path().join("out"), "copy");
+    options.selection.databases = vec![Glob::new("shop")];
+    let account = salvaged(&source.copy.pgdata, &options);
+    let of_files = |account: &SalvageReport| {
+        let tables = account.tables.iter();
+        let written = tables.map(|table| {
+            (
+                table.schema.clone(),
+                table.table.clone(),
+                table.rows.written,
+            )
+        });
+        written.collect::<Vec<_>>()
+    };
+    let in_directory = of_files(&account);
+    let destination = copy_of(&seed(&server(15), Checksums::Off));
+    let running = destination.start().expect("a server");
+    let account = salvaged(&source.copy.pgdata, &into(&running, "again"));
+    assert_eq!(
+        of_files(&account),
+        in_directory,
+        "{:#?}",
+        account.not_salvaged
+    );
+    assert_ne!(account.outcome, Outcome::Whole);
+    let file = bare.file_name().expect("a name").display().to_string();
+    let found = rows(&running, "again");
+    let found = found
+        .get(&format!("unclaimed.{file}"))
+        .or(found.get("stock.bare"));
+    assert_eq!(
+        found,
+        source.rows.get("stock.bare"),
+        "{:#?}",
+        account.not_salvaged
+    );
+}

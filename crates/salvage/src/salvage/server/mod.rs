@@ -4,6 +4,7 @@
 //! Nothing is loaded into a schema that holds something. A run that was cut off can be given again:
 //! the ledger in the destination tells how far it came.
 
+mod described;
 mod ledger;
 mod loads;
 mod objects;
@@ -21,12 +22,12 @@ use pgclinic_servers::{ConnectOptions, ConnectionTarget, Message, Session, SqlEr
 
 use super::database_job::DatabaseJob;
 use super::error::SalvageError;
-use super::plan::{Planned, not_salvaged};
+use super::plan::{Plan, Planned, not_salvaged};
 use super::row_sink::RowSink;
 use super::staging::{QUOTING, STAGE, column_names, quoted};
 use super::{
     DatabaseInputs, Replaying, SalvageOptions, charset_of, is_own, large_objects, loss_search,
-    plan_of, room_of, sequences, style_of,
+    lost_relations, plan_of, room_of, sequences, style_of,
 };
 use crate::formats::form_named;
 use crate::schema::{Catalogs, Ddl, SESSION, Step, question_for_full_schemas};
@@ -106,9 +107,14 @@ pub(super) fn load(
         account.not_salvaged.append(&mut plan.not_salvaged);
         account.tables.append(&mut plan.unread);
         let mut tables = plan.tables;
+        let mut unclaimed = unclaimed(cluster, &catalog, &options);
+        unclaimed.count_not_replayed(replaying.not_applied);
+        account.not_salvaged.append(&mut unclaimed.not_salvaged);
+        tables.append(&mut unclaimed.tables);
         // Materialised views are filled by their own queries.
         tables.retain(|planned| !planned.table.is_materialized_view);
         tables.retain(|planned| !whole.contains_key(&quoted(&planned.table)));
+        described::make(&mut session, &catalogs, &mut tables, is_resumed, account)?;
         let stagings = stored::prepare(&mut session, &catalogs, &mut tables, account)?;
         drop(catalogs);
         if is_resumed {
@@ -177,9 +183,26 @@ fn search_losses(
     let files = MainForks::of_database(cluster, catalog.database);
     let place = DatabaseInputs::without_folder(catalog, &files);
     let search = loss_search(cluster, &place, replaying, options, progress);
-    let gaps = search.of_tables(&mut account.tables)?;
+    // What nothing names has no index that could be asked.
+    let (nameless, mut tables): (Vec<_>, Vec<_>) = std::mem::take(&mut account.tables)
+        .into_iter()
+        .partition(|table| is_nameless(catalog, table));
+    let gaps = search.of_tables(&mut tables)?;
+    account.tables.extend(tables);
+    account.tables.extend(nameless);
     account.not_salvaged.extend(gaps);
     Ok(())
+}
+
+fn is_nameless(catalog: &Catalog, table: &TableAccount) -> bool {
+    table.schema == described::UNCLAIMED && !catalog.relations.contains_key(&table.oid)
+}
+
+/// What stands in files that no relation names, where names are missing.
+fn unclaimed(cluster: &Cluster, catalog: &Catalog, options: &SalvageOptions) -> Plan {
+    let files = MainForks::of_database(cluster, catalog.database);
+    let place = DatabaseInputs::without_folder(catalog, &files);
+    lost_relations::unclaimed(cluster, &place, options, &|_| true)
 }
 
 /// The account of a whole load is written: the destination holds no work any more that could be
