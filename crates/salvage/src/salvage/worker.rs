@@ -20,8 +20,9 @@ use super::roots::sum_of_roots;
 use super::suspects::suspect_row;
 use crate::carve::{self, Found, PageState, Probe};
 use crate::readable::Readable;
+use crate::shape::Column;
 use crate::texts::Texts;
-use crate::values::{RowValues, Taking, chunk_rows, needed_by_row, rank, writes_all};
+use crate::values::{Fault, RowValues, Taking, chunk_rows, needed_by_row, rank, writes_all};
 use crate::visible::VersionFate;
 
 /// Bytes of text that a thread gathers before it writes them, if its turn has come.
@@ -436,6 +437,12 @@ impl<'c> Worker<'c> {
             writes_all: bench.writes_all,
         };
         self.cells.fill(tuple, place, verdict, &mut taking);
+        let mut faults = self.cells.faults().iter();
+        let torn = faults.find(|fault| fault.kind.tears_row());
+        if let Some(fault) = torn.filter(|_| crew.outlet.is_server()) {
+            withhold(fault, columns, place, &mut printing.tally);
+            return;
+        }
         let chunks = bench.chunks.as_mut();
         let of_toast = chunks
             .is_some_and(ToastReader::take_doubt)
@@ -536,6 +543,19 @@ impl<'c> Worker<'c> {
             printing.out.rows.shrink_to(2 * AHEAD_BYTES);
         }
     }
+}
+
+/// A table of a server has no place for a row that was torn: with nulls instead of what is lost it
+/// would be another row, and a good one.
+fn withhold(fault: &Fault, columns: &[Column], place: Tid, tally: &mut Tally) {
+    tally.rows.withheld += 1;
+    tally.rows.skipped += 1;
+    let column = columns.get(fault.column).map(|column| column.name.clone());
+    let why = format!("{}: the row was not loaded", fault.kind);
+    tally.lose(LossPlace {
+        column,
+        ..LossPlace::row(place, why)
+    });
 }
 
 fn count(verdict: VersionFate, tally: &mut Tally) {

@@ -308,3 +308,40 @@ fn what_nothing_names_is_loaded_under_the_number_of_its_file() {
         account.not_salvaged
     );
 }
+
+/// Nulls instead of what is lost would make another row of it, and a good one.
+#[test]
+fn a_torn_row_is_not_loaded() {
+    let tables = [
+        "CREATE TABLE public.torn AS SELECT n AS id, 'word ' || n AS word, n * 2 AS twice FROM generate_series(1, 100) n",
+        "CHECKPOINT",
+    ];
+    let source = Source::new(&tables, &["public.torn"]);
+    let [path] = source.paths.as_slice() else {
+        panic!("one path");
+    };
+    let mut page = std::fs::read(path).expect("a file");
+    let pointer = u32::from_le_bytes(*page[24..].first_chunk().expect("a pointer"));
+    // The text stands behind the header of the row and a number.
+    let word = (pointer & 0x7fff) as usize + 24 + 4;
+    page[word..word + 4].copy_from_slice(&0xFFFF_FFFCu32.to_le_bytes());
+    std::fs::write(path, page).expect("hurt");
+    let destination = copy_of(&seed(&server(15), Checksums::Off));
+    let running = destination.start().expect("a server");
+    let account = salvaged(&source.copy.pgdata, &into(&running, "again"));
+    assert_eq!(account.outcome, Outcome::Damaged);
+    let table = account.tables.first().expect("the table");
+    assert_eq!(
+        (table.rows.written, table.rows.withheld),
+        (99, 1),
+        "{table:#?}"
+    );
+    let place = table.places.first().expect("a place");
+    assert_eq!((place.block, place.item), (0, Some(1)));
+    assert!(place.why.ends_with("the row was not loaded"), "{place:?}");
+    let found = rows(&running, "again");
+    let found = found.get("public.torn").expect("loaded");
+    let expected = source.rows.get("public.torn").expect("copied");
+    assert_eq!(found.len(), 99);
+    assert!(found.iter().all(|row| expected.contains(row)), "{found:?}");
+}
