@@ -47,6 +47,12 @@ impl CatalogEncoding {
             .unwrap_or_else(|| CatalogEncoding::with_escapes(bytes))
     }
 
+    /// The bytes of a text; nothing where that is another encoding's, of more than ASCII.
+    pub fn bytes(self, text: &str) -> Option<Vec<u8>> {
+        let bytes = text.as_bytes();
+        (self.text(bytes).as_deref() == Some(text)).then(|| bytes.to_vec())
+    }
+
     /// What of the bytes is UTF-8, with escapes for the others.
     pub fn with_escapes(bytes: &[u8]) -> String {
         let mut text = String::with_capacity(bytes.len());

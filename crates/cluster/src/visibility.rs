@@ -20,6 +20,9 @@ use crate::cluster::Cluster;
 use crate::multixact::MultiXacts;
 use crate::transaction_log::{LogReader, XactStatus, reserved_status};
 
+/// Any of them says what became of the insertion.
+const XMIN_HINTS: u16 = HEAP_XMIN_COMMITTED | HEAP_XMIN_INVALID;
+
 /// What a row version is to a transaction that begins now.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum RowState {
@@ -157,7 +160,17 @@ impl<'a> Visibility<'a> {
     /// The answer for one version.
     #[inline]
     pub fn state(&self, tuple: HeapTuple<'_>) -> RowState {
-        let inserted = match self.insertion(tuple) {
+        self.state_of(self.insertion(tuple), tuple)
+    }
+
+    /// The same as if no VACUUM FULL had moved the row: what counts where that mark is damage.
+    pub fn state_unmoved(&self, tuple: HeapTuple<'_>) -> RowState {
+        self.state_of(self.inserted_by(tuple.t_xmin()), tuple)
+    }
+
+    #[inline]
+    fn state_of(&self, insertion: Insertion, tuple: HeapTuple<'_>) -> RowState {
+        let inserted = match insertion {
             Insertion::Dead(why) => return RowState::Dead(why),
             Insertion::Committed => true,
             Insertion::Unknown => false,
@@ -211,7 +224,11 @@ impl<'a> Visibility<'a> {
                 Some(_) => Insertion::Dead(Death::Aborted),
             };
         }
-        match self.status(tuple.t_xmin()) {
+        self.inserted_by(tuple.t_xmin())
+    }
+
+    fn inserted_by(&self, xmin: Xid) -> Insertion {
+        match self.status(xmin) {
             None => Insertion::Unknown,
             Some(XactStatus::Committed) => Insertion::Committed,
             Some(XactStatus::Aborted) => Insertion::Dead(Death::Aborted),
@@ -291,6 +308,26 @@ impl<'a> Visibility<'a> {
             );
         }
         None
+    }
+
+    /// The row says that a VACUUM FULL of before 9.0 moved it, and no hint makes that void, and no
+    /// transaction can have been that VACUUM: none of before `relfrozenxid` left a mark, and one
+    /// that never ended has no place in a cluster of today. Why not.
+    #[inline]
+    pub fn impossible_move(&self, tuple: HeapTuple<'_>, relfrozenxid: Xid) -> Option<&'static str> {
+        let mask = tuple.t_infomask();
+        let is_asked =
+            mask & HEAP_MOVED != 0 && mask & XMIN_HINTS == 0 && tuple.t_xmin().is_normal();
+        is_asked.then_some(())?;
+        let mover = Xid(tuple.t_field3());
+        let is_too_old = relfrozenxid.is_normal() && mover.precedes(relfrozenxid);
+        let is_none = !mover.is_normal()
+            || is_too_old
+            || self.is_of_nobody(mover)
+            || self.status(mover) == Some(XactStatus::InProgress);
+        is_none.then_some(
+            "it is marked as moved by a VACUUM FULL of before 9.0, under a number that no such transaction can have: it was read as if it were not",
+        )
     }
 
     /// No transaction has been given the number, as far as all that was written tells.

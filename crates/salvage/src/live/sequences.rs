@@ -83,7 +83,7 @@ fn value(reader: &mut Reader<'_>, quoted: &str) -> Result<(i64, bool), SqlError>
 fn read_files(live: &Live<'_>) -> Vec<SequenceAccount> {
     let found = live.files.with(|cluster, catalog| {
         let files = MainForks::of_database(cluster, catalog.database);
-        sequences::read_all(cluster, catalog, &files, &live.options.selection).0
+        sequences::read_all(cluster, catalog, &files, &live.options.selection).found
     });
     found.unwrap_or_default()
 }

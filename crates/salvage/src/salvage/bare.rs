@@ -82,6 +82,7 @@ pub fn salvage_file(
         file: names.name(&[&table.schema, &table.name], 0),
         account: account_of(&table, cluster),
         table,
+        is_described: true,
     };
     let style = &options.text.style;
     account.tables = to.write_tables(cluster, vec![planned], charset, style)?;

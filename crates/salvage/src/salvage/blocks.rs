@@ -28,6 +28,7 @@ pub(crate) fn blocks_of_table(
         account: account_of(&table, cluster),
         file: String::new(),
         table,
+        is_described: false,
     };
     let charset = charset_of(cluster, catalog.database, options);
     let style = options

@@ -248,6 +248,7 @@ impl Checks<'_> {
                 account: account_of(&table, self.cluster),
                 file: String::new(),
                 table,
+                is_described: false,
             };
             let silent = Silent(self.progress);
             let crew = DatabaseJob::new(

@@ -112,7 +112,8 @@ fn of_database(
     };
     let rows = script.rows(&tables);
     let sequences: Vec<SequenceAccount> = own.cloned().collect();
-    let values = sequences::script(&sequences);
+    let known = sequences::read_all(cluster, &catalog, &script.files, &options.selection);
+    let values = known.with_values(sequences).script();
     let mut objects = account.large_objects.iter();
     let objects = objects.find(|objects| objects.database == name);
     let rows = rows + &objects.map_or_else(String::new, large_objects);

@@ -232,7 +232,11 @@ pub(super) fn unclaimed(
             plan.tables.len(),
             database_name(catalog)
         );
-        let why = format!("{why}: what they hold is in unclaimed/, with columns that are guessed");
+        let place = match place.folder {
+            Some(_) => "unclaimed/",
+            None => "the schema unclaimed",
+        };
+        let why = format!("{why}: what they hold is in {place}, with columns that are guessed");
         plan.not_salvaged.push(not_salvaged(&what, &why));
     }
     plan

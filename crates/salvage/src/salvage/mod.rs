@@ -77,9 +77,7 @@ use pgclinic_format::datum::Style;
 use pgclinic_format::oid::PG_LARGEOBJECT;
 use pgclinic_format::{Fork, Oid};
 use pgclinic_model::Progress;
-use pgclinic_model::document::{
-    LargeObjectsAccount, NotChecked, SalvageReport, SequenceAccount, TableAccount,
-};
+use pgclinic_model::document::{LargeObjectsAccount, NotChecked, SalvageReport, TableAccount};
 use pgclinic_servers::ConnectionTarget;
 use pgclinic_spill::{Limit, Part};
 
@@ -93,6 +91,7 @@ use lost_keys::Search;
 use ordered_files::{LineDestination, OrderedFiles, OutputFile};
 use replaying::Replaying;
 use row_sink::RowSink;
+use sequences::Sequences;
 use witnesses::Witnesses;
 
 /// Writes the rows of a cluster, also of a running server's. `elapsed_s` is left at 0: the clock is
@@ -307,9 +306,7 @@ impl<'a> DatabaseInputs<'a> {
 /// Sequences and large objects of a database.
 #[derive(Default)]
 struct BesideTables {
-    sequences: Vec<SequenceAccount>,
-    /// Sequences that cannot be read, and why.
-    lost: Vec<(String, String)>,
+    sequences: Sequences,
     large_objects: Option<LargeObjectsAccount>,
     /// What could not be asked of them.
     gaps: Vec<NotChecked>,
@@ -317,10 +314,11 @@ struct BesideTables {
 
 impl BesideTables {
     fn tell(self, account: &mut SalvageReport) {
-        let lost = self.lost.iter().map(|(what, why)| not_salvaged(what, why));
+        let lost = self.sequences.lost.iter();
+        let lost = lost.map(|lost| not_salvaged(&lost.what, &lost.why));
         account.not_salvaged.extend(lost);
         account.not_salvaged.extend(self.gaps);
-        account.sequences.extend(self.sequences);
+        account.sequences.extend(self.sequences.found);
         account.large_objects.extend(self.large_objects);
     }
 }
@@ -546,19 +544,17 @@ impl FolderWork<'_> {
             name,
         } = *place;
         let options = self.options;
-        let (sequences, lost) = sequences::read_all(cluster, catalog, files, &options.selection);
         let mut found = BesideTables {
-            lost,
+            sequences: sequences::read_all(cluster, catalog, files, &options.selection),
             ..BesideTables::default()
         };
         let Some(folder) = folder else {
             return Ok(found);
         };
-        if !sequences.is_empty() {
+        if !found.sequences.is_empty() {
             let mut file = folder.begin(&format!("{name}/sequences.sql"))?;
-            file.write(sequences::script(&sequences).as_bytes())?;
+            file.write(found.sequences.script().as_bytes())?;
             file.finish()?;
-            found.sequences = sequences;
         }
         // A person who names tables wants those.
         if options.selection.relations.is_empty() && options.selection.filenodes.is_empty() {

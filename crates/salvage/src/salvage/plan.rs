@@ -26,6 +26,8 @@ pub(crate) struct Planned {
     pub(crate) table: Table,
     pub(crate) file: String,
     pub(crate) account: TableAccount,
+    /// Its columns are guessed, or a person gave them: no catalog makes the table again.
+    pub(crate) is_described: bool,
 }
 
 impl Planned {
@@ -143,7 +145,10 @@ impl Plan {
     ) {
         let described = self.description(catalog, relation, files, cluster);
         let is_given = |given: &GivenTable| given.confidence.is_none();
-        let is_given = described.as_ref().is_some_and(is_given);
+        let (is_described, is_given) = (
+            described.is_some(),
+            described.as_ref().is_some_and(is_given),
+        );
         let mut table = match described {
             Some(given) => Table::of_given(files, catalog, relation, choice, &given),
             None => Table::of(files, catalog, relation, choice),
@@ -188,6 +193,7 @@ impl Plan {
                     account,
                     table,
                     file,
+                    is_described,
                 });
             }
             Err(why) => {

@@ -510,8 +510,8 @@ impl OneRound<'_> {
             Some(objects) => objects.places.clone(),
             None => Vec::new(),
         };
-        let is_whole = found.lost.is_empty() && places.is_empty();
-        let is_same = found.lost.is_empty() && before.as_ref() == Some(&places);
+        let is_whole = found.sequences.lost.is_empty() && places.is_empty();
+        let is_same = found.sequences.lost.is_empty() && before.as_ref() == Some(&places);
         if !is_whole && !is_same && !self.is_last {
             return Ok(Some(places));
         }

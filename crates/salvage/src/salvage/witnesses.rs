@@ -32,6 +32,7 @@ use pgclinic_format::wal::FileNumber;
 use pgclinic_format::{BlockNo, Fork, LpFlags, Lsn, Oid, Page};
 use pgclinic_model::Progress;
 use pgclinic_model::document::{Estimate, LossPlace, ROOT_BLOCKS, TableAccount};
+use pgclinic_source::Presence;
 use pgclinic_spill::Part;
 
 use super::foreign_file::ForeignFile;
@@ -526,7 +527,22 @@ impl Witnesses<'_> {
 
     fn file_is_missing(&self, table: &TableAccount) -> bool {
         let files = self.files_of(table);
-        files.is_some_and(|files| files.segments.is_empty())
+        files.is_some_and(|files| files.segments.is_empty() || self.is_remade(&files))
+    }
+
+    /// Recovery makes the file anew, without a row: those that the transaction wrote which made it
+    /// are in no record where `wal_level` is `minimal`. They were in the file when it committed.
+    fn is_remade(&self, files: &ForkFiles) -> bool {
+        let number = files.number();
+        let is_unlogged = |replay: &&Replay| {
+            replay.creates(number)
+                && replay.keeps_length(number)
+                && replay.fate(number, Fork::Main, 0) == ReplayEffect::Kept
+        };
+        let source = self.as_it_lies.source().as_ref();
+        !self.cluster.is_running()
+            && self.replay.filter(is_unlogged).is_some()
+            && Presence::of_file(source, &files.path(0)).is_missing()
     }
 
     fn files_of(&self, table: &TableAccount) -> Option<ForkFiles> {
@@ -631,6 +647,11 @@ impl Witnesses<'_> {
         let is_gone = self.file_is_missing(table) && !matches!(witness, Witness::Unasked);
         if is_gone {
             table.pages.unread = self.estimate(table).pages.max(1);
+            let path = self.files_of(table).map(|files| files.path(0));
+            if let Some(path) = path.filter(|_| table.places.is_empty()) {
+                let why = format!("the file {path} is missing");
+                table.places.push(LossPlace::page(0, why));
+            }
             table
                 .notes
                 .push("its file is missing: all its rows are lost".into());

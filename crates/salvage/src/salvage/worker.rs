@@ -1,11 +1,11 @@
 //! One thread: finds the rows of the pages that it is given, and prints those that are wanted.
 
-use pgclinic_cluster::{RowState, Stamp, ToastReader, Visibility, read_block};
+use pgclinic_cluster::{Comparison, RowState, Stamp, ToastReader, Visibility, read_block};
 use pgclinic_format::datum::Limits;
 use pgclinic_format::page::PD_ALL_VISIBLE;
 use pgclinic_format::toast_chunk::PlainChunk;
 use pgclinic_format::types::Tid;
-use pgclinic_format::{BlockNo, HeapTuple, LpFlags, Page};
+use pgclinic_format::{BlockNo, HeapTuple, LpFlags, Page, Xid};
 use pgclinic_model::document::{LossPlace, Tally};
 
 use super::Rows;
@@ -15,13 +15,14 @@ use super::large_row::{LargeRow, LostValues};
 use super::large_value;
 use super::ordered_files::Piece;
 use super::pass::Gathering;
-use super::reading::{HELD_ROWS, look, map_marks};
+use super::reading::{ALL_VISIBLE, HELD_ROWS, look, map_bits, map_marks};
 use super::roots::sum_of_roots;
 use super::suspects::suspect_row;
 use crate::carve::{self, Found, PageState, Probe};
 use crate::readable::Readable;
+use crate::shape::Column;
 use crate::texts::Texts;
-use crate::values::{RowValues, Taking, chunk_rows, needed_by_row, rank, writes_all};
+use crate::values::{Fault, RowValues, Taking, chunk_rows, needed_by_row, rank, writes_all};
 use crate::visible::VersionFate;
 
 /// Bytes of text that a thread gathers before it writes them, if its turn has come.
@@ -29,6 +30,10 @@ const AHEAD_BYTES: usize = 4 << 20;
 
 /// Of a row with such a value.
 const DOUBTED_TOAST: &str = "a value of the row stands on a damaged page of the TOAST table";
+
+/// Of a row that does not count, on a page whose rows all do.
+const DENIED_BY_MAP: &str =
+    "by its header no transaction sees the row, and by the visibility map every transaction does";
 
 /// What may stand in front of a value's text.
 const PREFIX_BYTES: u64 = 64;
@@ -40,6 +45,8 @@ pub(super) struct Worker<'c> {
     judged: Option<(Stamp, Judgement)>,
     /// There is a commit log.
     has_log: bool,
+    /// A visibility map tells of the rows as they are.
+    compares_map: bool,
     cells: RowValues,
     bench: Option<Bench<'c>>,
 }
@@ -75,6 +82,7 @@ impl<'c> Worker<'c> {
             crew,
             judged: None,
             has_log: !crew.cluster.transactions.is_absent(),
+            compares_map: crew.cluster.may_compare(Comparison::ForksOfRelation),
             cells: RowValues::default(),
             bench: None,
         }
@@ -128,6 +136,8 @@ impl<'c> Worker<'c> {
             return;
         }
         let crew = self.crew;
+        // What a table says of its oldest transaction tells of its own rows.
+        self.judged = None;
         let limits = Limits {
             major: crew.cluster.layout.major,
             // Of bytea each byte is two digits.
@@ -253,7 +263,7 @@ impl<'c> Worker<'c> {
             printing.tally.lose(LossPlace::page(block, why.clone()));
         }
         let misplaced = misplaced.map(|(_, why)| why);
-        let mut covered = Coverage::default();
+        let (mut covered, mut marked) = (Coverage::default(), None);
         for (item, pointer) in page.line_pointers() {
             // Dead ones have no row since 8.3.
             if pointer.flags() != LpFlags::Normal {
@@ -280,9 +290,17 @@ impl<'c> Worker<'c> {
             let (state, doubt) = if all_visible {
                 (RowState::Visible, None)
             } else {
-                self.judge(tuple)
+                self.judge(tuple, printing.work.table.relfrozenxid)
             };
             let verdict = VersionFate::of_state(state, tuple, place);
+            let is_dead = matches!(verdict, VersionFate::Deleted | VersionFate::Aborted);
+            let mut is_marked = || {
+                let files = &printing.work.table.files;
+                let bits = || map_bits(cluster, files, block) & ALL_VISIBLE;
+                *marked.get_or_insert_with(|| self.compares_map && bits() != 0)
+            };
+            let is_denied = doubt.is_none() && is_dead && is_marked();
+            let doubt = doubt.or(is_denied.then_some(DENIED_BY_MAP));
             let is_too_old = printing.work.table.is_before_freeze(tuple);
             printing.tally.rows_before_freeze += u64::from(is_too_old);
             if let Some(why) = doubt {
@@ -305,13 +323,16 @@ impl<'c> Worker<'c> {
 
     /// Rows that say the same of their transactions are judged alike.
     #[inline]
-    fn judge(&mut self, tuple: HeapTuple<'_>) -> Judgement {
+    fn judge(&mut self, tuple: HeapTuple<'_>, relfrozenxid: Xid) -> Judgement {
         let stamp = Stamp::of(tuple);
         if let Some((_, judgement)) = self.judged.filter(|(known, _)| *known == stamp) {
             return judgement;
         }
         let visibility = &self.visibility;
-        let judgement = (visibility.state(tuple), visibility.contradiction(tuple));
+        let judgement = match visibility.impossible_move(tuple, relfrozenxid) {
+            Some(why) => (visibility.state_unmoved(tuple), Some(why)),
+            None => (visibility.state(tuple), visibility.contradiction(tuple)),
+        };
         self.judged = Some((stamp, judgement));
         judgement
     }
@@ -416,6 +437,12 @@ impl<'c> Worker<'c> {
             writes_all: bench.writes_all,
         };
         self.cells.fill(tuple, place, verdict, &mut taking);
+        let mut faults = self.cells.faults().iter();
+        let torn = faults.find(|fault| fault.kind.tears_row());
+        if let Some(fault) = torn.filter(|_| crew.outlet.is_server()) {
+            withhold(fault, columns, place, &mut printing.tally);
+            return;
+        }
         let chunks = bench.chunks.as_mut();
         let of_toast = chunks
             .is_some_and(ToastReader::take_doubt)
@@ -516,6 +543,19 @@ impl<'c> Worker<'c> {
             printing.out.rows.shrink_to(2 * AHEAD_BYTES);
         }
     }
+}
+
+/// A table of a server has no place for a row that was torn: with nulls instead of what is lost it
+/// would be another row, and a good one.
+fn withhold(fault: &Fault, columns: &[Column], place: Tid, tally: &mut Tally) {
+    tally.rows.withheld += 1;
+    tally.rows.skipped += 1;
+    let column = columns.get(fault.column).map(|column| column.name.clone());
+    let why = format!("{}: the row was not loaded", fault.kind);
+    tally.lose(LossPlace {
+        column,
+        ..LossPlace::row(place, why)
+    });
 }
 
 fn count(verdict: VersionFate, tally: &mut Tally) {

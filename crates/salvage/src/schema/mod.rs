@@ -18,6 +18,7 @@ mod long_text;
 mod names;
 mod object_names;
 mod refusal;
+mod sequence_columns;
 
 pub(crate) use catalog::Catalogs;
 pub use ddl::{Ddl, Refused};
@@ -30,3 +31,4 @@ pub(crate) use file::{SchemaFile, connected_to, in_its_database};
 pub(crate) use identifier::{Quoting, dollar_quoted, literal};
 pub(crate) use long_text::{CatalogRoom, Statement};
 pub(crate) use object_names::object_names;
+pub(crate) use sequence_columns::SequenceColumns;

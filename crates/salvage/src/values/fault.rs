@@ -50,6 +50,13 @@ pub enum FaultKind {
     LostType(String),
 }
 
+impl FaultKind {
+    /// Where the values of the row begin and end is lost with it.
+    pub(crate) fn tears_row(&self) -> bool {
+        matches!(self, FaultKind::Walk(_) | FaultKind::Header(_))
+    }
+}
+
 impl fmt::Display for FaultKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -22,6 +22,7 @@ mod from_a_server_more;
 mod guess;
 mod injuries;
 mod into_a_server;
+mod into_a_server_losses;
 mod large_values;
 mod line_pointers;
 mod load_script;

@@ -233,6 +233,48 @@ fn tables_that_minimal_wal_does_not_hold_are_missed() {
     assert_eq!(rows("removed"), (Outcome::Damaged, 0, 20_000));
 }
 
+/// Recovery makes the file of such a table anew, and none of its rows: without a key nothing else
+/// tells of them.
+#[test]
+fn the_file_of_a_keyless_table_that_minimal_wal_does_not_hold_is_missed() {
+    let copy = copy_of(&seed(&server(15), Checksums::On));
+    let minimal = StartOptions::default()
+        .with("wal_level", "minimal")
+        .with("max_wal_senders", "0")
+        .with("wal_skip_threshold", "0");
+    let mut running = copy.start_with(&minimal).expect("a server");
+    let mut session = running.connect("clinic").expect("a session");
+    let tables = [
+        "CREATE TABLE public.bare AS SELECT g AS n FROM generate_series(1, 20000) g",
+        "CREATE TABLE public.void (n int)",
+    ];
+    for sql in tables {
+        session.execute(sql).expect(sql);
+    }
+    let path = "SELECT pg_relation_filepath('public.bare')";
+    let path = session.query_value(path).expect(path).expect("a path");
+    drop(session);
+    running.kill();
+    let folder = tempfile::tempdir().expect("a directory");
+    let salvaged = |name| salvaged(&copy.pgdata, &options(&folder.path().join(name), "copy"));
+    let whole = salvaged("whole");
+    assert_eq!(whole.outcome, Outcome::Whole, "{:#?}", whole.not_salvaged);
+    fs::remove_file(copy.pgdata.join(&path)).expect("removed");
+    let account = salvaged("removed");
+    assert_eq!(account.outcome, Outcome::Damaged);
+    let table = account.tables.iter().find(|own| own.table == "bare");
+    let table = table.expect("the table");
+    let why: Vec<&str> = table
+        .places
+        .iter()
+        .map(|place| place.why.as_str())
+        .collect();
+    assert_eq!(why, [format!("the file {path} is missing")], "{table:#?}");
+    assert_eq!(table.notes, ["its file is missing: all its rows are lost"]);
+    let void = account.tables.iter().find(|own| own.table == "void");
+    assert!(void.is_some_and(|own| own.is_whole()), "{void:#?}");
+}
+
 /// All records up to some place are there, and none after it: only the pages tell.
 #[test]
 fn pages_beyond_the_end_of_wal_prove_that_some_is_missing() {

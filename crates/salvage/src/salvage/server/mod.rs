@@ -4,6 +4,7 @@
 //! Nothing is loaded into a schema that holds something. A run that was cut off can be given again:
 //! the ledger in the destination tells how far it came.
 
+mod described;
 mod ledger;
 mod loads;
 mod objects;
@@ -21,12 +22,12 @@ use pgclinic_servers::{ConnectOptions, ConnectionTarget, Message, Session, SqlEr
 
 use super::database_job::DatabaseJob;
 use super::error::SalvageError;
-use super::plan::{Planned, not_salvaged};
+use super::plan::{Plan, Planned, not_salvaged};
 use super::row_sink::RowSink;
 use super::staging::{QUOTING, STAGE, column_names, quoted};
 use super::{
     DatabaseInputs, Replaying, SalvageOptions, charset_of, is_own, large_objects, loss_search,
-    plan_of, room_of, sequences, style_of,
+    lost_relations, plan_of, room_of, sequences, style_of,
 };
 use crate::formats::form_named;
 use crate::schema::{Catalogs, Ddl, SESSION, Step, question_for_full_schemas};
@@ -106,9 +107,14 @@ pub(super) fn load(
         account.not_salvaged.append(&mut plan.not_salvaged);
         account.tables.append(&mut plan.unread);
         let mut tables = plan.tables;
+        let mut unclaimed = unclaimed(cluster, &catalog, &options);
+        unclaimed.count_not_replayed(replaying.not_applied);
+        account.not_salvaged.append(&mut unclaimed.not_salvaged);
+        tables.append(&mut unclaimed.tables);
         // Materialised views are filled by their own queries.
         tables.retain(|planned| !planned.table.is_materialized_view);
         tables.retain(|planned| !whole.contains_key(&quoted(&planned.table)));
+        described::make(&mut session, &catalogs, &mut tables, is_resumed, account)?;
         let stagings = stored::prepare(&mut session, &catalogs, &mut tables, account)?;
         drop(catalogs);
         if is_resumed {
@@ -177,9 +183,26 @@ fn search_losses(
     let files = MainForks::of_database(cluster, catalog.database);
     let place = DatabaseInputs::without_folder(catalog, &files);
     let search = loss_search(cluster, &place, replaying, options, progress);
-    let gaps = search.of_tables(&mut account.tables)?;
+    // What nothing names has no index that could be asked.
+    let (nameless, mut tables): (Vec<_>, Vec<_>) = std::mem::take(&mut account.tables)
+        .into_iter()
+        .partition(|table| is_nameless(catalog, table));
+    let gaps = search.of_tables(&mut tables)?;
+    account.tables.extend(tables);
+    account.tables.extend(nameless);
     account.not_salvaged.extend(gaps);
     Ok(())
+}
+
+fn is_nameless(catalog: &Catalog, table: &TableAccount) -> bool {
+    table.schema == described::UNCLAIMED && !catalog.relations.contains_key(&table.oid)
+}
+
+/// What stands in files that no relation names, where names are missing.
+fn unclaimed(cluster: &Cluster, catalog: &Catalog, options: &SalvageOptions) -> Plan {
+    let files = MainForks::of_database(cluster, catalog.database);
+    let place = DatabaseInputs::without_folder(catalog, &files);
+    lost_relations::unclaimed(cluster, &place, options, &|_| true)
 }
 
 /// The account of a whole load is written: the destination holds no work any more that could be
@@ -473,26 +496,39 @@ fn set_sequences(
     account: &mut SalvageReport,
 ) -> Result<(), SalvageError> {
     let files = MainForks::of_database(cluster, catalog.database);
-    let (found, lost) = sequences::read_all(cluster, catalog, &files, &options.selection);
-    let lost = lost.iter().map(|(what, why)| not_salvaged(what, why));
-    account.not_salvaged.extend(lost);
-    for sequence in &found {
-        let script = sequences::script(std::slice::from_ref(sequence));
-        match session.execute(&script) {
-            Ok(()) => {}
-            Err(error) => match error.message() {
-                Some(message) if !is_of_the_server(message) => {
-                    let what = format!("sequence {}.{}", sequence.schema, sequence.sequence);
-                    account
-                        .not_salvaged
-                        .push(not_salvaged(&what, &message.message));
-                }
-                _ => return Err(SalvageError::server("set sequences", error)),
-            },
+    let all = sequences::read_all(cluster, catalog, &files, &options.selection);
+    for sequence in &all.found {
+        if let Err(error) = session.execute(&all.script_of(sequence)) {
+            let why = refusal_of(error)?;
+            let what = format!("sequence {}.{}", sequence.schema, sequence.sequence);
+            account.not_salvaged.push(not_salvaged(&what, &why));
         }
     }
-    account.sequences.extend(found);
+    for sequence in &all.lost {
+        let more = match all
+            .statement_of_lost(sequence)
+            .map(|own| session.query_value(own))
+        {
+            None => String::new(),
+            Some(Ok(Some(value))) => format!(", which is {value}"),
+            Some(Ok(None)) => ", and no row has one: it starts again".into(),
+            Some(Err(error)) => format!(", which the server refuses: {}", refusal_of(error)?),
+        };
+        let why = format!("{}{more}", sequence.why);
+        account
+            .not_salvaged
+            .push(not_salvaged(&sequence.what, &why));
+    }
+    account.sequences.extend(all.found);
     Ok(())
+}
+
+/// What the server does not take of a sequence; an error where the server itself is the matter.
+fn refusal_of(error: SqlError) -> Result<String, SalvageError> {
+    match error.message() {
+        Some(message) if !is_of_the_server(message) => Ok(message.message.clone()),
+        _ => Err(SalvageError::server("set sequences", error)),
+    }
 }
 
 #[cfg(test)]

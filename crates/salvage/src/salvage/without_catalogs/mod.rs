@@ -126,6 +126,7 @@ pub(super) fn plan_of(
                 account: account_of(&table, cluster),
                 file: String::new(),
                 table,
+                is_described: true,
             }),
             Err(error) => plan.not_salvaged.push(not_salvaged(
                 &format!("the file {path}"),

@@ -7,6 +7,7 @@
 mod array;
 mod long_values;
 mod read;
+mod rebuilt_rows;
 mod table;
 
 pub(crate) use table::{Row, Table};

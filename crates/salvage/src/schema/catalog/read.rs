@@ -123,6 +123,8 @@ impl<'a> Catalogs<'a> {
             catalogs.tables.extend(read);
             catalogs.troubles.extend(troubles);
         }
+        let keys = WANTED.iter().find(|(name, _)| *name == "pg_class");
+        catalogs.add_rebuilt_rows(keys.map_or(&[], |(_, keys)| *keys));
         catalogs
     }
 }

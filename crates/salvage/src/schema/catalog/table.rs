@@ -93,6 +93,22 @@ impl Table {
         failure.map_or(Ok(()), Err)
     }
 
+    /// Adds a row with these values in the columns of these names, and nulls in the others.
+    pub(super) fn push_named(&mut self, values: &[(&'static str, Vec<u8>)]) {
+        let end = self.cells.len() + self.width;
+        let start = self.cells.len();
+        self.cells.resize(end, Cell::Null);
+        for (name, value) in values {
+            let Some(at) = self.columns.get(*name).copied() else {
+                continue;
+            };
+            let cell = self.keep(value).unwrap_or(Cell::Lost);
+            if let Some(slot) = self.cells.get_mut(start + at) {
+                *slot = cell;
+            }
+        }
+    }
+
     fn refer(&mut self, kept: Kept) -> Option<Cell> {
         let number = u32::try_from(self.long.len()).ok()?;
         self.long.push(kept);

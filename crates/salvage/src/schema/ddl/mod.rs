@@ -46,6 +46,7 @@ pub(crate) use extension_tables::{ExtensionTable, extension_table};
 pub(super) use indexes::statement as index_text;
 pub(crate) use large_objects::{each_object_detail, object_details_in};
 pub(crate) use schemas::question_for_full_schemas;
+pub(super) use sequences::columns_filled_by;
 pub(super) use table_parts::default_text;
 pub(super) use triggers::definition as trigger_text;
 pub(super) use views::{definition as view_text, rule_text};

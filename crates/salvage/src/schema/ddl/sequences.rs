@@ -18,8 +18,8 @@ pub(super) fn collect(catalogs: &Catalogs<'_>, out: &mut Items) {
 }
 
 /// The column that owns a sequence: table, number, and whether it is an identity column.
-fn owner(catalogs: &Catalogs<'_>, row: Row<'_>) -> Option<(u32, i64, bool)> {
-    let depends = catalogs.rows("pg_depend", "objid", row.id());
+fn owner(catalogs: &Catalogs<'_>, sequence: u32) -> Option<(u32, i64, bool)> {
+    let depends = catalogs.rows("pg_depend", "objid", sequence);
     let owner = depends.into_iter().find(|depend| {
         depend.oid("classid") == class::RELATION
             && depend.oid("refclassid") == class::RELATION
@@ -30,11 +30,26 @@ fn owner(catalogs: &Catalogs<'_>, row: Row<'_>) -> Option<(u32, i64, bool)> {
     Some((owner.oid("refobjid"), owner.int("refobjsubid"), is_identity))
 }
 
+/// The columns that take their values from a sequence: its owner, and those whose defaults name it.
+pub(in super::super) fn columns_filled_by(
+    catalogs: &Catalogs<'_>,
+    sequence: u32,
+) -> impl Iterator<Item = (u32, i64)> {
+    let owner = owner(catalogs, sequence).map(|(table, number, _)| (table, number));
+    let depends = catalogs.rows("pg_depend", "refobjid", sequence).into_iter();
+    let defaults = depends.filter(|depend| {
+        depend.oid("classid") == class::DEFAULT && depend.oid("refclassid") == class::RELATION
+    });
+    let defaults = defaults.filter_map(|depend| catalogs.row("pg_attrdef", depend.oid("objid")));
+    let defaults = defaults.map(|row| (row.oid("adrelid"), row.int("adnum")));
+    owner.into_iter().chain(defaults)
+}
+
 fn sequence(catalogs: &Catalogs<'_>, row: Row<'_>, out: &mut Items) {
     let name = catalogs.qualified_relation(row);
     let what = named("SEQUENCE", &name);
     let key = (class::RELATION, row.id());
-    let owner = owner(catalogs, row);
+    let owner = owner(catalogs, row.id());
     let identity = owner.filter(|(_, _, is_identity)| *is_identity);
     let text = name.clone().and_then(|name| match identity {
         Some((table, number, _)) => identity_column(catalogs, row, &name, (table, number)),
