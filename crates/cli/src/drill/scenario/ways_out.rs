@@ -5,6 +5,7 @@ use std::ffi::OsString;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::time::SystemTime;
 
 use pgclinic_model::Severity;
 use pgclinic_model::document::{HealDocument, SalvageReport};
@@ -398,6 +399,7 @@ fn pgclinic(line: &str, spill: &Path) -> Ran {
         stdout: false,
         stderr: false,
         width: 100,
+        height: 24,
         no_color: true,
     };
     let mut world = Env {
@@ -405,6 +407,8 @@ fn pgclinic(line: &str, spill: &Path) -> Ran {
         stdout: &mut out,
         stderr: &mut err,
         terminal,
+        started: SystemTime::UNIX_EPOCH,
+        host: None,
         temp_folder: spill.to_owned(),
         pgdata: None,
         server_defaults: ConnectionDefaults::default(),
