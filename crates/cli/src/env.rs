@@ -5,8 +5,10 @@ use std::io::{BufRead, Write};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
+use pgclinic_format::calendar::{DAYS_FROM_1970_TO_2000, civil};
+use pgclinic_report::Document;
 use pgclinic_servers::{ConnectionDefaults, ConnectionTarget, Passwords};
 
 use crate::exit::{Exit, Failure};
@@ -23,6 +25,8 @@ pub struct Terminal {
     pub stderr: bool,
     /// Columns.
     pub width: u16,
+    /// Rows.
+    pub height: u16,
     /// `NO_COLOR` is set.
     pub no_color: bool,
 }
@@ -37,6 +41,10 @@ pub struct Env<'a> {
     pub stderr: &'a mut dyn Write,
     /// The terminal.
     pub terminal: Terminal,
+    /// When the run began.
+    pub started: SystemTime,
+    /// The name of this machine.
+    pub host: Option<String>,
     /// Where files without a name may lie for a while.
     pub temp_folder: PathBuf,
     /// `PGDATA`, the data directory that programs of the server take where none is named.
@@ -57,6 +65,14 @@ impl Env<'_> {
     /// Somebody wants it to stop.
     pub fn is_interrupted(&self) -> bool {
         self.interrupted.load(Ordering::Relaxed)
+    }
+
+    /// Says in the document when and where it was made.
+    pub(crate) fn date(&self, document: &mut Document) {
+        for tool in document.tools_mut() {
+            tool.started = Some(moment(self.started));
+            tool.host.clone_from(&self.host);
+        }
     }
 
     /// The server of a URL, with its password.
@@ -138,6 +154,24 @@ impl Env<'_> {
             Exit::Healthy | Exit::Incomplete | Exit::Failed => failed,
         }
     }
+}
+
+/// `2026-11-25T03:50:56Z`.
+pub(crate) fn moment(time: SystemTime) -> String {
+    const DAY: u64 = 86_400;
+    let since = time.duration_since(UNIX_EPOCH);
+    let seconds = since.map_or(0, |since| since.as_secs());
+    let day = i64::try_from(seconds / DAY).unwrap_or(0);
+    let date = civil(day - DAYS_FROM_1970_TO_2000);
+    let (hours, rest) = (seconds % DAY / 3600, seconds % 3600);
+    format!(
+        "{:04}-{:02}-{:02}T{hours:02}:{:02}:{:02}Z",
+        date.year,
+        date.month,
+        date.day,
+        rest / 60,
+        rest % 60
+    )
 }
 
 /// Between two looks at whether somebody wants the run to end.

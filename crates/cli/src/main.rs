@@ -6,10 +6,12 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::SystemTime;
 
 use pgclinic_cli::{Env, Terminal, run};
 use pgclinic_servers::{ConnectionDefaults, Passwords};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use rustix::termios::{Winsize, tcgetwinsize};
 use signal_hook::consts::{SIGINT, SIGTERM};
 
 fn main() -> ExitCode {
@@ -18,11 +20,13 @@ fn main() -> ExitCode {
     if let Err(error) = watch_signals(Arc::clone(&interrupted)) {
         let _unheard = writeln!(stderr(), "pgclinic: cannot watch for signals: {error}");
     }
+    let screen = screen();
     let terminal = Terminal {
         stdin: stdin().is_terminal(),
         stdout: stdout().is_terminal(),
         stderr: stderr().is_terminal(),
-        width: columns(),
+        width: screen.map_or_else(columns_told, |size| size.ws_col),
+        height: screen.map_or(ROWS_USUAL, |size| size.ws_row),
         no_color: std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty()),
     };
     let mut world = Env {
@@ -30,6 +34,8 @@ fn main() -> ExitCode {
         stdout: &mut stdout(),
         stderr: &mut stderr(),
         terminal,
+        started: SystemTime::now(),
+        host: host(),
         temp_folder: std::env::temp_dir(),
         pgdata: std::env::var_os("PGDATA").filter(|path| !path.is_empty()),
         config_files: config_files(),
@@ -117,16 +123,24 @@ fn passwords() -> Passwords {
     }
 }
 
-/// Columns of the terminal, as it says itself or as the environment says.
-fn columns() -> u16 {
-    let asked = rustix::termios::tcgetwinsize(stdout())
-        .ok()
-        .map(|size| size.ws_col)
-        .filter(|columns| *columns > 0);
-    let told = || {
-        std::env::var("COLUMNS")
-            .ok()
-            .and_then(|columns| columns.parse().ok())
-    };
-    asked.or_else(told).unwrap_or(100)
+/// Rows of a terminal that does not say how many it has.
+const ROWS_USUAL: u16 = 24;
+
+/// Columns and rows of the terminal, as it says itself.
+fn screen() -> Option<Winsize> {
+    let asked = tcgetwinsize(stdout()).ok();
+    asked.filter(|size| size.ws_col > 0 && size.ws_row > 0)
+}
+
+/// Columns as the environment says.
+fn columns_told() -> u16 {
+    let told = std::env::var("COLUMNS").ok();
+    told.and_then(|columns| columns.parse().ok()).unwrap_or(100)
+}
+
+/// The name that the machine gives itself.
+fn host() -> Option<String> {
+    let name = std::fs::read_to_string("/proc/sys/kernel/hostname").ok()?;
+    let name = name.trim();
+    (!name.is_empty()).then(|| name.to_owned())
 }

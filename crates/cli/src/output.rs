@@ -120,15 +120,29 @@ impl OutputArgs {
 
     /// Writes the document and gives the exit code of the run, which came to this verdict. Whoever
     /// waits for a report that cannot be written learns so from the code, whatever stands in it.
-    pub(crate) fn give(&self, document: &Document, verdict: Exit, world: &mut Env<'_>) -> Exit {
-        match self.write(document, world) {
+    pub(crate) fn give(&self, mut document: Document, verdict: Exit, world: &mut Env<'_>) -> Exit {
+        match self.write(&mut document, world) {
             Ok(()) => verdict,
             Err(failure) => world.report_failed(&failure),
         }
     }
 
-    /// Writes the document where it was asked for.
-    pub(crate) fn write(&self, document: &Document, world: &mut Env<'_>) -> Result<(), Failure> {
+    /// Writes the document of this run where it was asked for.
+    pub(crate) fn write(
+        &self,
+        document: &mut Document,
+        world: &mut Env<'_>,
+    ) -> Result<(), Failure> {
+        world.date(document);
+        self.write_again(document, world)
+    }
+
+    /// Writes a document of another run as it is.
+    pub(crate) fn write_again(
+        &self,
+        document: &Document,
+        world: &mut Env<'_>,
+    ) -> Result<(), Failure> {
         let form = self.form_of(document.schema())?;
         let to_terminal = self.output.is_none() && world.terminal.stdout;
         let color = match self.color {
@@ -144,6 +158,7 @@ impl OutputArgs {
         let options = Options {
             color,
             width,
+            screen_rows: to_terminal.then_some(world.terminal.height),
             pretty: true,
             explain: &manual,
             figures: &figure_kinds(),

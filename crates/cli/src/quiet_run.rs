@@ -4,18 +4,32 @@ use std::ffi::OsString;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::time::SystemTime;
 
 use pgclinic_servers::{ConnectionDefaults, Passwords};
 
 use crate::env::{Env, Terminal};
 
-/// Nothing that anybody looks at.
-pub(crate) const NO_TERMINAL: Terminal = Terminal {
-    stdin: false,
-    stdout: false,
-    stderr: false,
-    width: 100,
-    no_color: true,
+/// Where such a run takes place.
+pub(crate) struct Surroundings {
+    pub(crate) terminal: Terminal,
+    /// When its documents say that they were begun.
+    pub(crate) started: SystemTime,
+    pub(crate) host: Option<String>,
+}
+
+/// Neither anybody who looks, nor a time or a place that another run would not have.
+pub(crate) const NOWHERE: Surroundings = Surroundings {
+    terminal: Terminal {
+        stdin: false,
+        stdout: false,
+        stderr: false,
+        width: 100,
+        height: 24,
+        no_color: true,
+    },
+    started: SystemTime::UNIX_EPOCH,
+    host: None,
 };
 
 /// What a run gave.
@@ -25,14 +39,16 @@ pub(crate) struct QuietRun {
     pub(crate) err: String,
 }
 
-/// Runs `pgclinic` with these words, as on this terminal.
-pub(crate) fn run_quietly(words: &[&str], terminal: Terminal, temp_folder: &Path) -> QuietRun {
+/// Runs `pgclinic` with these words.
+pub(crate) fn run_quietly(words: &[&str], around: &Surroundings, temp_folder: &Path) -> QuietRun {
     let (mut out, mut err) = (Vec::new(), Vec::new());
     let mut world = Env {
         stdin: &mut std::io::empty(),
         stdout: &mut out,
         stderr: &mut err,
-        terminal,
+        terminal: around.terminal,
+        started: around.started,
+        host: around.host.clone(),
         temp_folder: temp_folder.to_owned(),
         pgdata: None,
         config_files: Vec::new(),

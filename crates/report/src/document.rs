@@ -6,7 +6,7 @@ use pgclinic_model::document::{
     BlindDocument, CATALOG_COST_SCHEMA, CHECKSUMS_SCHEMA, CatalogCostDocument, CheckDocument,
     ChecksumsDocument, DIFF_SCHEMA, DiffDocument, DrillDocument, ExperimentDocument, HEAL_SCHEMA,
     HealDocument, InspectDocument, LossDocument, MEASURE_SCHEMA, MeasureDocument, REHEARSAL_SCHEMA,
-    RehearsalDocument, SalvageReport,
+    RehearsalDocument, SalvageReport, Tool,
 };
 use serde::{Deserialize, Serialize};
 
@@ -145,5 +145,29 @@ impl Document {
             Document::Heal(document) => &document.schema,
             Document::Experiment(document) => &document.schema,
         }
+    }
+
+    /// Who wrote it and what stands in it, to be dated.
+    pub fn tools_mut(&mut self) -> Vec<&mut Tool> {
+        let tool = match self {
+            Document::Check(document) => {
+                let measured = document.measured.as_deref_mut();
+                let measured = measured.map(|own| &mut own.tool);
+                return measured.into_iter().chain([&mut document.tool]).collect();
+            }
+            Document::Inspect(document) => &mut document.tool,
+            Document::Drill(document) => &mut document.tool,
+            Document::Blind(document) => &mut document.tool,
+            Document::Loss(document) => &mut document.tool,
+            Document::Rehearsal(document) => &mut document.tool,
+            Document::Measure(document) => &mut document.tool,
+            Document::CatalogCost(document) => &mut document.tool,
+            Document::Diff(document) => &mut document.tool,
+            Document::Checksums(document) => &mut document.tool,
+            Document::Salvage(document) => &mut document.tool,
+            Document::Heal(document) => &mut document.tool,
+            Document::Experiment(document) => &mut document.tool,
+        };
+        vec![tool]
     }
 }

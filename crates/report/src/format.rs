@@ -22,6 +22,9 @@ pub struct Options<'a> {
     pub color: bool,
     /// Text: columns to wrap at; less than 40 counts as 40.
     pub width: u16,
+    /// Text: rows of the screen that it goes to; where it takes more, the verdict and what to do
+    /// next stand at the end again.
+    pub screen_rows: Option<u16>,
     /// JSON: one field a line.
     pub pretty: bool,
     /// The manual of a rule, by its name.
@@ -43,6 +46,7 @@ impl Default for Options<'_> {
         Options {
             color: false,
             width: 80,
+            screen_rows: None,
             pretty: true,
             explain: &|_| None,
             figures: &NO_FIGURES,

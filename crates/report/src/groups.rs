@@ -195,6 +195,7 @@ pub(crate) fn groups(document: &CheckDocument) -> Vec<Group<'_>> {
         (
             group.rank(),
             rows,
+            group.roots.is_empty(),
             Reverse(group.own.len()),
             group.name.clone(),
         )

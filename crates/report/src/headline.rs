@@ -45,7 +45,7 @@ pub fn headline(document: &CheckDocument) -> Headline {
 pub(crate) fn of_groups(document: &CheckDocument, groups: &[Group<'_>]) -> Headline {
     let mut beside = Vec::new();
     beside.extend(document.needs_recovery.then_some("needs recovery"));
-    beside.extend(words::is_running(&document.target).then_some("running"));
+    beside.extend(document.target.is_running().then_some("running"));
     beside.extend(document.interrupted.then_some("interrupted"));
     let unverified = document.target.checksums == Some(false);
     let is_damaged = document.verdict == Verdict::Damaged;

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use pgclinic_model::document::{
-    AtRisk, DrillDocument, Place, PlanStep, ServerAnswer, SinceSummary, Target,
+    AtRisk, DrillDocument, Place, PlanStep, ServerAnswer, SinceSummary, Target, Tool,
 };
 use pgclinic_model::plan::Safety;
 use serde_json::{Map, Value};
@@ -294,15 +294,30 @@ pub(crate) fn target(target: &Target) -> String {
     parts.join(", ")
 }
 
-/// A server was at work on the files.
-pub(crate) fn is_running(target: &Target) -> bool {
-    let state = target.state.as_deref();
-    state.is_some_and(|state| state.starts_with("running"))
+/// When, where and by what it was written: `2026-11-26 20:39:09 UTC on db7 by pgclinic 0.1.0`.
+pub(crate) fn run(tool: &Tool) -> String {
+    let mut parts = Vec::new();
+    parts.extend(tool.started.as_deref().map(moment));
+    parts.extend(tool.host.as_ref().map(|host| format!("on {host}")));
+    parts.extend((!parts.is_empty()).then(|| "by".to_owned()));
+    parts.push(format!("{} {}", tool.name, tool.version));
+    parts.join(" ")
+}
+
+/// `2026-11-26 20:39:09 UTC` for `2026-11-26T20:39:09Z`.
+fn moment(started: &str) -> String {
+    let parts = started
+        .strip_suffix('Z')
+        .and_then(|own| own.split_once('T'));
+    match parts {
+        Some((day, time)) => format!("{day} {time} UTC"),
+        None => started.to_owned(),
+    }
 }
 
 /// What stands beside the word of the first line.
 pub(crate) fn beside(target: &Target) -> &'static str {
-    if is_running(target) { "running" } else { "" }
+    if target.is_running() { "running" } else { "" }
 }
 
 /// What a drill of the default set leaves out, to be put after its score; nothing for any other

@@ -235,10 +235,7 @@ fn step(
 /// What stands before every change.
 fn secure(target: &Target) -> PlanStep {
     let spec = target.spec.as_str();
-    let is_running = target
-        .state
-        .as_deref()
-        .is_some_and(|state| state.starts_with("running"));
+    let is_running = target.is_running();
     let copy = format!(
         "cp -a {} {}",
         shell_word(spec),
@@ -287,10 +284,12 @@ fn salvage(damaged: &[&Finding], target: &Target) -> Option<PlanStep> {
     if by_database.is_empty() {
         return None;
     }
-    let commands = by_database
-        .iter()
-        .map(|(database, names)| salvage_command(target, database, names));
-    let mut why = "rows are at stake: read out what is still there, before anything changes the files; salvage only reads them".to_owned();
+    let several = by_database.len() > 1;
+    let commands = by_database.iter().map(|(database, names)| {
+        let of = several.then_some(database.as_str());
+        salvage_command(target, (database, names), &salvaged_into(target, of))
+    });
+    let mut why = "rows are at stake: read out what is still there, before anything changes the files; salvage only reads them, and needs as much room as the tables hold, best on another disk".to_owned();
     for (table, rows) in refused.iter().take(RANGES_MAX) {
         let rows = if *rows == 1 {
             "1 row".to_owned()
@@ -321,8 +320,12 @@ fn salvaged_name(finding: &Finding) -> Option<String> {
     }
 }
 
-fn salvage_command(target: &Target, database: &str, names: &BTreeSet<String>) -> String {
-    let mut words = vec!["pgclinic salvage".to_owned(), spec_words(target)];
+fn salvage_command(
+    target: &Target,
+    (database, names): (&str, &BTreeSet<String>),
+    into: &str,
+) -> String {
+    let mut words = vec!["pgclinic salvage".to_owned(), target.as_arguments()];
     words.push(format!("--database {}", shell_word(database)));
     if names.len() <= SALVAGED_BY_NAME {
         words.extend(
@@ -331,12 +334,23 @@ fn salvage_command(target: &Target, database: &str, names: &BTreeSet<String>) ->
                 .map(|name| format!("--relation {}", shell_word(name))),
         );
     }
-    words.push("--to /another/disk/salvaged".into());
+    words.push(format!("--to {}", shell_word(into)));
     words.join(" ")
 }
 
+/// A folder beside the target, one for each database; of a server, one where the command is typed.
+fn salvaged_into(target: &Target, database: Option<&str>) -> String {
+    let of = database.map(|name| format!("-{}", name.replace('/', "_")));
+    let of = of.unwrap_or_default();
+    let spec = target.spec.split(" + ").next().unwrap_or_default();
+    match target.kind.as_str() {
+        "server" => format!("salvaged{of}"),
+        _ => format!("{spec}.salvaged{of}"),
+    }
+}
+
 fn check_again(target: &Target) -> PlanStep {
-    let command = format!("pgclinic check {} --level full", spec_words(target));
+    let command = format!("pgclinic check {} --level full", target.as_arguments());
     let why = "what was mended is proven by another look, at the deepest level and of the stopped cluster";
     step(
         "check-again",
@@ -345,15 +359,6 @@ fn check_again(target: &Target) -> PlanStep {
         Vec::new(),
         vec![command],
     )
-}
-
-/// The target as a command line names it.
-fn spec_words(target: &Target) -> String {
-    if target.kind != "backup-chain" {
-        return shell_word(&target.spec);
-    }
-    let parts: Vec<String> = target.spec.split(" + ").map(shell_word).collect();
-    parts.join(" --incremental ")
 }
 
 #[cfg(test)]

@@ -280,7 +280,7 @@ impl Arguments {
         if self.output.is_silent() && exit == Exit::Healthy && is_all_well(&document) {
             return Ok(exit);
         }
-        Ok(self.output.give(&Document::Check(document), exit, world))
+        Ok(self.output.give(Document::Check(document), exit, world))
     }
 
     /// One line on stdout, and the document where a file was named for it.
@@ -294,7 +294,7 @@ impl Arguments {
         told.extend(classes.iter().filter(|own| **own == ResultClass::Warning));
         let (line, exit) = status_line::of_check(&document, &told);
         if self.output.output.is_some() {
-            self.output.write(&Document::Check(document), world)?;
+            self.output.write(&mut Document::Check(document), world)?;
         }
         writeln!(world.stdout, "{line}")?;
         Ok(exit)

@@ -11,7 +11,7 @@ use pgclinic_surgery::mark_copy;
 use crate::commands::Command;
 use crate::env::{Env, Terminal};
 use crate::exit::{Exit, Failure};
-use crate::quiet_run::{QuietRun, run_quietly};
+use crate::quiet_run::{QuietRun, Surroundings, run_quietly};
 
 /// Made by `cargo xtask demo-cluster`.
 const CLUSTER: &[u8] = include_bytes!("demo/cluster.tar.zst");
@@ -142,7 +142,7 @@ fn show(folder: &Path, world: &mut Env<'_>) -> Result<(), Failure> {
             shown.join(" ")
         );
         world.stdout.write_all(typed.as_bytes())?;
-        let ran = run(&words, world.terminal, folder);
+        let ran = run(&words, world, folder);
         if ran.exit != step.exit {
             let first = ran.out.lines().chain(ran.err.lines()).next();
             return Err(Failure::new(format!(
@@ -186,15 +186,21 @@ impl Step {
     }
 }
 
-/// As in the terminal of the caller, without its progress.
-fn run(words: &[String], terminal: Terminal, temp_folder: &Path) -> QuietRun {
-    let terminal = Terminal {
-        stderr: false,
-        width: terminal.width.saturating_sub(3),
-        ..terminal
+/// As in the terminal of the caller, without its progress; as high as it takes, since what is said
+/// again at the end of a full screen is not.
+fn run(words: &[String], world: &Env<'_>, temp_folder: &Path) -> QuietRun {
+    let around = Surroundings {
+        terminal: Terminal {
+            stderr: false,
+            width: world.terminal.width.saturating_sub(3),
+            height: u16::MAX,
+            ..world.terminal
+        },
+        started: world.started,
+        host: world.host.clone(),
     };
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
-    run_quietly(&words, terminal, temp_folder)
+    run_quietly(&words, &around, temp_folder)
 }
 
 /// As private as a server wants its data directory to be.

@@ -112,7 +112,7 @@ impl Command for Diff {
             .fail_on
             .exit(&classes_of(&document), document.interrupted);
         let document = Document::Diff(document);
-        Ok(arguments.output.give(&document, exit, world))
+        Ok(arguments.output.give(document, exit, world))
     }
 }
 

@@ -277,12 +277,13 @@ fn refuse_strangers(arguments: &Arguments) -> Result<(), Failure> {
 }
 
 /// Writes what was found; how the run ends.
-fn end(arguments: &Arguments, document: Document, passed: bool, world: &mut Env<'_>) -> Exit {
+fn end(arguments: &Arguments, mut document: Document, passed: bool, world: &mut Env<'_>) -> Exit {
     let exit = match passed {
         _ if world.is_interrupted() => Exit::Interrupted,
         true => Exit::Healthy,
         false => Exit::Damaged,
     };
+    world.date(&mut document);
     match write_reports(arguments, &document, world) {
         Ok(()) => exit,
         Err(failure) => world.report_failed(&failure),
@@ -595,5 +596,5 @@ fn write_reports(
         world,
         &format!("the report is {}", arguments.report.display()),
     );
-    arguments.output.write(document, world)
+    arguments.output.write_again(document, world)
 }

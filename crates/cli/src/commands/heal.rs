@@ -242,9 +242,7 @@ impl Command for Heal {
         };
         document.elapsed_s = start.elapsed().as_secs_f64();
         let exit = exit_of(&document, &arguments)?;
-        Ok(arguments
-            .output
-            .give(&Document::Heal(document), exit, world))
+        Ok(arguments.output.give(Document::Heal(document), exit, world))
     }
 }
 

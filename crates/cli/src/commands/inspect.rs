@@ -88,7 +88,7 @@ impl Command for Inspect {
         let mut document = undetected_server::look(first, world, look)?;
         document.elapsed_s = start.elapsed().as_secs_f64();
         let document = Document::Inspect(document);
-        Ok(arguments.output.give(&document, Exit::Healthy, world))
+        Ok(arguments.output.give(document, Exit::Healthy, world))
     }
 }
 

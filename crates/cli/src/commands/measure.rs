@@ -126,7 +126,7 @@ impl Command for MeasureCommand {
             .fail_on
             .exit(classes.as_slice(), document.interrupted);
         let document = Document::Measure(document);
-        Ok(arguments.output.give(&document, exit, world))
+        Ok(arguments.output.give(document, exit, world))
     }
 }
 

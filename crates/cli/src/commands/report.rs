@@ -39,6 +39,10 @@ impl Command for Report {
         let bytes = std::fs::read(path)
             .map_err(|error| Failure::new(format!("cannot read {}: {error}", path.display())))?;
         let document = Document::from_json(&bytes)?;
-        Ok(arguments.output.give(&document, Exit::Healthy, world))
+        let written = arguments.output.write_again(&document, world);
+        Ok(match written {
+            Ok(()) => Exit::Healthy,
+            Err(failure) => world.report_failed(&failure),
+        })
     }
 }

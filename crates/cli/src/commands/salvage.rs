@@ -238,14 +238,15 @@ impl Command for Salvage {
         let exit = arguments
             .fail_on
             .exit(&classes_of(&account), account.interrupted);
-        let document = Document::Salvage(account);
+        let mut document = Document::Salvage(account);
+        world.date(&mut document);
         for (format, path) in arguments.account_files() {
             let file = OutputArgs {
                 format: format.into(),
                 output: Some(path),
                 ..arguments.summary()
             };
-            if let Err(failure) = file.write(&document, world) {
+            if let Err(failure) = file.write_again(&document, world) {
                 return Ok(world.report_failed(&failure));
             }
         }
@@ -354,7 +355,7 @@ fn summarize(
     world: &mut Env<'_>,
 ) -> Result<(), Failure> {
     if !arguments.is_stream() {
-        return arguments.summary().write(document, world);
+        return arguments.summary().write_again(document, world);
     }
     let Env {
         stderr, terminal, ..
@@ -368,6 +369,8 @@ fn summarize(
             stdout: terminal.stderr,
             ..*terminal
         },
+        started: world.started,
+        host: world.host.clone(),
         temp_folder: world.temp_folder.clone(),
         pgdata: None,
         config_files: Vec::new(),
@@ -376,7 +379,7 @@ fn summarize(
         interrupted: Arc::clone(&world.interrupted),
         has_own_process: world.has_own_process,
     };
-    arguments.summary().write(document, &mut beside)
+    arguments.summary().write_again(document, &mut beside)
 }
 
 fn recovered(arguments: &Arguments, world: &mut Env<'_>) -> Result<ServerCopy, Failure> {

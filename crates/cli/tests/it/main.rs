@@ -33,6 +33,7 @@ mod diff_timelines;
 mod every_form;
 mod explain;
 mod files_by_url;
+mod first_screen;
 mod guide;
 mod habits;
 mod heal;

@@ -70,6 +70,8 @@ pub use salvage::{
 
 use serde::{Deserialize, Serialize};
 
+use crate::shell::shell_word;
+
 /// Who wrote the document.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Tool {
@@ -77,14 +79,22 @@ pub struct Tool {
     pub name: String,
     /// Its version.
     pub version: String,
+    /// When the run began, as `2026-11-26T20:39:09Z`; absent in documents of older versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub started: Option<String>,
+    /// The machine that it ran on, by its own name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub host: Option<String>,
 }
 
 impl Tool {
-    /// This program.
+    /// This program; when and where it runs, whoever starts it has to say.
     pub fn this() -> Self {
         Tool {
             name: "pgclinic".into(),
             version: env!("CARGO_PKG_VERSION").into(),
+            started: None,
+            host: None,
         }
     }
 }
@@ -133,6 +143,23 @@ pub struct Target {
     pub checksums: Option<bool>,
     /// The state in the control file, in the words of `pg_controldata`.
     pub state: Option<String>,
+}
+
+impl Target {
+    /// As a command line names it: a chain of backups is its parts.
+    pub fn as_arguments(&self) -> String {
+        if self.kind != "backup-chain" {
+            return shell_word(&self.spec);
+        }
+        let parts: Vec<String> = self.spec.split(" + ").map(shell_word).collect();
+        parts.join(" --incremental ")
+    }
+
+    /// A server was at work on the files.
+    pub fn is_running(&self) -> bool {
+        let state = self.state.as_deref();
+        state.is_some_and(|state| state.starts_with("running"))
+    }
 }
 
 pub(crate) fn is_zero(count: &u64) -> bool {

@@ -30,5 +30,9 @@ impl Format for Text {
 
 /// Writes the lines of a view.
 pub(crate) fn write(view: &View, options: &Options<'_>, out: &mut dyn io::Write) -> io::Result<()> {
-    printer::blocks(&view.blocks, 0, &mut sheet::Sheet::new(out, options))
+    let mut sheet = sheet::Sheet::new(out, options);
+    printer::blocks(&view.blocks, 0, &mut sheet)?;
+    let rows = options.screen_rows.map(usize::from);
+    let verdict = rows.and_then(|rows| printer::out_of_sight(&view.blocks, rows, &sheet));
+    verdict.map_or(Ok(()), |own| printer::verdict(own, &mut sheet))
 }

@@ -2,10 +2,11 @@
 
 use pgclinic_model::document::{BlindDocument, BlindKind, BlindTrial};
 
-use super::drill::{head, outcome, verdict};
+use super::drill::{head, level, outcome, verdict};
 use super::{
-    Block, Frame, Look, ParagraphStyle, Part, Row, Table, Tone, View, Words, card, columns,
-    in_terminal, list, not_done, number, on_page, section, target_facts, words,
+    Block, Frame, Look, ParagraphStyle, Part, Row, Table, Tone, View, Words, before_the_end, card,
+    columns, in_terminal, list, looked_at, meaning, not_done, number, on_page, section,
+    target_facts, words,
 };
 use crate::words as say;
 use crate::words::{byte_range, count, count_of};
@@ -25,26 +26,28 @@ pub(super) fn view(document: &BlindDocument) -> View {
     let verdict = |more| {
         let extent = format!("found {found} of {hurtful} shots that hurt in {time}{left}");
         let outcome = outcome(document.interrupted, document.passed);
-        Block::Verdict(verdict(outcome, extent, more))
+        verdict(outcome, extent, more)
     };
+    let about = looked_at(&document.target, &document.tool, &[level(document.level)]);
+    let meaning = meaning::blind(document);
     let server = format!("{}, seed {}", document.server, document.seed);
     let mut blocks = vec![
         head(
             "Blind drill",
             &document.server,
             document.seed,
-            &document.target,
-            document.level,
+            about.clone(),
         ),
         on_page(vec![
-            verdict(Some(server)),
+            Block::Verdict(verdict(Some(server)).about(about).meaning(meaning.clone())),
             Block::Facts(target_facts(&document.target)),
         ]),
     ];
     blocks.extend(not_done("Not checked", &document.coverage.not_checked));
     blocks.push(scores(document));
     blocks.extend(misses(&document.misses));
-    blocks.push(in_terminal(vec![verdict(None)]));
+    blocks.push(before_the_end(&meaning));
+    blocks.push(in_terminal(vec![Block::Verdict(verdict(None))]));
     View::new(
         format!("Blind drill {word}"),
         "pgclinic drill --blind",

@@ -4,7 +4,7 @@ use pgclinic_model::document::CatalogCostDocument;
 
 use super::{
     Block, Frame, Look, Medium, Part, Row, Table, Tone, Verdict, View, Words, columns, in_terminal,
-    left, number, on_page, right, text, words,
+    left, meaning, number, on_page, right, text, words,
 };
 use crate::measured::figure as short;
 use crate::words::bytes;
@@ -18,7 +18,10 @@ pub(super) fn view(document: &CatalogCostDocument) -> View {
     let (rows, catalogs) = (short(rows as f64), document.catalogs.len());
     let extent =
         format!("{script} writes {rows} rows into {catalogs} catalogs of PostgreSQL {version}");
-    let verdict = Verdict::new(Tone::Good, "COUNTED", extent).in_lines();
+    let verdict = Verdict::new(Tone::Good, "COUNTED", extent)
+        .about(crate::words::run(&document.tool))
+        .meaning(meaning::catalog_cost())
+        .in_lines();
     let mut blocks = vec![Block::Verdict(verdict)];
     blocks.extend(part("Rows of the whole script", self::catalogs(document)));
     let of = &document.rows_per_page_of;

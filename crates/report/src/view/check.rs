@@ -7,12 +7,13 @@ use pgclinic_model::document::{CheckDocument, Coverage, Evidence, Place, Verdict
 
 use super::picture::{ForkMap, Picture};
 use super::{
-    Block, Dump, Fold, Frame, Look, ParagraphStyle, Part, Row, Table, Tone, Verdict, View, Words,
-    card, columns, fold, in_terminal, inherent, number, on_page, reasons, section, target_facts,
-    text, words,
+    Block, Dump, Fold, Frame, Look, Meaning, ParagraphStyle, Part, Row, Table, Tone, Verdict, View,
+    Words, card, columns, fold, in_terminal, inherent, looked_at, number, on_page, reasons,
+    section, target_facts, text, words,
 };
 use crate::groups::{self, Cures, Group};
-use crate::view::{finding, plan, rules};
+use crate::view::alike::{self, Told};
+use crate::view::{finding, meaning, plan, rules};
 use crate::words as say;
 use crate::words::{count, count_of, plural};
 use crate::{Options, block_map, headline, hex, page_labels};
@@ -27,15 +28,23 @@ type PagePlace<'a> = (&'a str, u32);
 
 pub(super) fn view(document: &CheckDocument, options: &Options<'_>) -> View {
     let groups = groups::groups(document);
-    let mut blocks = first_lines(document, &groups);
+    let meaning = meaning::check(document, &groups);
+    let next = meaning.next.clone();
+    let plan = || plan::plan(&document.plan, &next);
+    let mut blocks = first_lines(document, &groups, meaning);
     blocks.extend(not_checked(&document.coverage));
     // A page begins with what to do, a terminal ends with it: both are where the eye is.
-    blocks.push(on_page(plan::plan(&document.plan)));
+    blocks.push(on_page(plan()));
     blocks.push(on_page(overview(document, &groups)));
     let evidence = evidence_by_group(document, &groups);
-    for (number, group) in groups.iter().enumerate() {
-        let pages = evidence.get(&number).map(Vec::as_slice).unwrap_or_default();
-        blocks.push(relation(number, group, Cures::of(document), pages));
+    for told in alike::told(&groups) {
+        blocks.push(match told {
+            Told::One(number, group) => {
+                let pages = evidence.get(&number).map(Vec::as_slice).unwrap_or_default();
+                relation(number, group, Cures::of(document), pages)
+            }
+            Told::Many(alike) => alike::relations(&alike),
+        });
     }
     let shown = evidence.values().map(Vec::len).sum();
     blocks.push(on_page(more_evidence(document, shown)));
@@ -46,7 +55,7 @@ pub(super) fn view(document: &CheckDocument, options: &Options<'_>) -> View {
             .into_iter()
             .collect(),
     ));
-    blocks.push(in_terminal(plan::plan(&document.plan)));
+    blocks.push(in_terminal(plan()));
     let names = document.findings.iter().map(|own| own.rule.as_str());
     blocks.push(rules(names, options));
     blocks.extend(inherent(&document.coverage.not_checked));
@@ -66,7 +75,7 @@ pub(super) fn view(document: &CheckDocument, options: &Options<'_>) -> View {
     )
 }
 
-fn first_lines(document: &CheckDocument, groups: &[Group<'_>]) -> Vec<Block> {
+fn first_lines(document: &CheckDocument, groups: &[Group<'_>], meaning: Meaning) -> Vec<Block> {
     let headline = headline::of_groups(document, groups);
     let tone = match document.verdict {
         Answer::Healthy => Tone::Good,
@@ -76,14 +85,17 @@ fn first_lines(document: &CheckDocument, groups: &[Group<'_>]) -> Vec<Block> {
     let verdict = Verdict::new(tone, headline.word, headline.extent)
         .beside(headline.beside.join(", "))
         .more(vec![headline.coverage.into()])
+        .about(looked_at(
+            &document.target,
+            &document.tool,
+            &[format!("level {}", document.level.name())],
+        ))
+        .meaning(meaning)
         .bar((&document.coverage).into());
-    let (spec, about) = (&document.target.spec, say::target(&document.target));
-    let level = document.level.name();
-    let mut lines = vec![text(format!("{spec}: {about}; level {level}"))];
-    lines.extend(document.since.as_ref().map(|since| text(say::since(since))));
+    let since = document.since.as_ref().map(|since| text(say::since(since)));
     vec![
         Block::Verdict(verdict),
-        in_terminal(lines),
+        in_terminal(since.into_iter().collect()),
         on_page(vec![Block::Facts(facts(document))]),
     ]
 }

@@ -7,8 +7,8 @@ use pgclinic_model::document::{
 };
 
 use super::{
-    Block, ParagraphStyle, Row, Style, Table, Tone, Verdict, View, and_more, columns, not_done,
-    number, on_page, plan, section, target_facts, text, words,
+    Block, ParagraphStyle, Row, Style, Table, Tone, Verdict, View, and_more, columns, looked_at,
+    meaning, not_done, number, on_page, plan, section, target_facts, text, words,
 };
 use crate::words as say;
 
@@ -27,7 +27,10 @@ pub(super) fn view(document: &ChecksumsDocument) -> View {
     blocks.extend(not_done("Not read", &document.not_checked));
     blocks.extend(damaged(document));
     blocks.extend(nodes(&document.nodes));
-    blocks.extend(plan::plan(&document.plan));
+    blocks.extend(plan::plan(
+        &document.plan,
+        &meaning::checksums(document).next,
+    ));
     blocks.extend(undo(document));
     View::new(
         "Data checksums",
@@ -51,7 +54,10 @@ fn verdict(document: &ChecksumsDocument) -> Verdict {
         (ChecksumsOutcome::Same, _) => (Tone::Good, "SAME"),
         (ChecksumsOutcome::Incomplete, _) => (Tone::Warn, "INCOMPLETE"),
     };
-    Verdict::new(tone, word, extent(document)).in_lines()
+    Verdict::new(tone, word, extent(document))
+        .about(looked_at(&document.target, &document.tool, &[]))
+        .meaning(meaning::checksums(document))
+        .in_lines()
 }
 
 fn extent(document: &ChecksumsDocument) -> String {

@@ -7,8 +7,8 @@ use pgclinic_model::document::{
 
 use super::{
     Block, Fold, Look, ParagraphStyle, Row, Style, Table, Tone, Verdict, View, Words, and_more,
-    columns, fold, in_terminal, inherent, list, not_done, on_page, section, target_facts, text,
-    words,
+    columns, fold, in_terminal, inherent, list, meaning, not_done, on_page, section, target_facts,
+    text, words,
 };
 use crate::diffed;
 use crate::words as say;
@@ -66,6 +66,13 @@ fn verdict(document: &DiffDocument) -> Verdict {
         diffed::word(document.verdict),
         diffed::extent(document),
     )
+    .about(format!(
+        "A {}; B {}; {}",
+        document.a.spec,
+        document.b.spec,
+        say::run(&document.tool)
+    ))
+    .meaning(meaning::diff(document))
     .in_lines()
 }
 

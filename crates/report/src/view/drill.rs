@@ -1,13 +1,11 @@
 //! The scoreboard of a drill: what was hurt, what found it, what the server said.
 
-use pgclinic_model::document::{
-    DrillDocument, DrillRow, Level, NotRun, RowOutcome, ServerAnswer, Target,
-};
+use pgclinic_model::document::{DrillDocument, DrillRow, Level, NotRun, RowOutcome, ServerAnswer};
 
 use super::{
     Block, Fold, Frame, Look, Medium, Part, Row, Span, Style, Table, Tone, Verdict, View, Words,
-    card, entries, fold, in_terminal, left, not_done, number, on_page, reasons_of, rules, section,
-    text, words,
+    before_the_end, card, entries, fold, in_terminal, left, looked_at, meaning, not_done, number,
+    on_page, reasons_of, rules, section, text, words,
 };
 use crate::Options;
 use crate::words as say;
@@ -20,8 +18,7 @@ pub(super) fn view(document: &DrillDocument, options: &Options<'_>) -> View {
             "Drill",
             &document.server,
             document.seed,
-            &document.target,
-            document.level,
+            looked_at(&document.target, &document.tool, &[level(document.level)]),
         ),
         on_page(vec![
             Block::Verdict(banner(document)),
@@ -48,6 +45,7 @@ pub(super) fn view(document: &DrillDocument, options: &Options<'_>) -> View {
         rules.map(String::as_str),
         options,
     )]));
+    blocks.push(before_the_end(&meaning::drill(document)));
     blocks.push(in_terminal(vec![Block::Verdict(last_line(document))]));
     View::new(
         format!("Drill {word}"),
@@ -72,10 +70,14 @@ pub(super) fn outcome(interrupted: bool, passed: bool) -> (Tone, &'static str) {
 }
 
 /// The first lines of a terminal, which ends with the verdict.
-pub(super) fn head(title: &str, server: &str, seed: u64, target: &Target, level: Level) -> Block {
-    let about = text(format!("{}; level {}", say::target(target), level.name()));
+pub(super) fn head(title: &str, server: &str, seed: u64, about: Words) -> Block {
     let title = section(format!("{title} on {server}, seed {seed}"));
-    in_terminal(vec![title.of(vec![about])])
+    in_terminal(vec![title.of(vec![text(about)])])
+}
+
+/// `level full`.
+pub(super) fn level(level: Level) -> String {
+    format!("level {}", level.name())
 }
 
 /// The verdict of a drill, with the words of a page.
@@ -94,6 +96,12 @@ fn banner(document: &DrillDocument) -> Verdict {
         format!("{passed} of {all} injuries met every expectation{blind} in {time}{left_out}"),
         Some(format!("{}, seed {}", document.server, document.seed)),
     )
+    .about(looked_at(
+        &document.target,
+        &document.tool,
+        &[level(document.level)],
+    ))
+    .meaning(meaning::drill(document))
 }
 
 /// Those that nothing found are counted apart: nobody passed anything.

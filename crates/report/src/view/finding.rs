@@ -6,11 +6,12 @@ use std::ops::Range;
 use pgclinic_model::document::{Finding, Remedy};
 
 use super::{
-    Block, Fold, Frame, Look, ParagraphStyle, Part, Step, Steps, Words, entries, fold, in_terminal,
-    list, on_page, words,
+    Block, Fold, Frame, Look, ParagraphStyle, Part, Step, Steps, Words, and_more, entries, fold,
+    list, on_page, text, words,
 };
 use crate::groups::{Cures, Group, Root, Run, blocks_of, count_by_rule};
 use crate::hex;
+use crate::view::next::command_or_words;
 use crate::words as say;
 use crate::words::{count, count_of};
 
@@ -132,7 +133,7 @@ fn remedies(remedies: &[Remedy]) -> Block {
         words: words(&remedy.name)
             .plain(" ")
             .and(Look::Safety(remedy.safety), ""),
-        blocks: vec![Block::Command(remedy.command.clone())],
+        blocks: vec![command_or_words(&remedy.command)],
     });
     Block::Steps(Steps {
         title: "What to do",
@@ -141,7 +142,10 @@ fn remedies(remedies: &[Remedy]) -> Block {
     })
 }
 
-/// In a terminal counted by rule with their places, on a page one by one.
+/// Followers of a rule that a page lists.
+const FOLLOWERS_MAX: usize = 100;
+
+/// Counted by rule with their places; a page also lists them, as many as anybody reads.
 fn followers(followers: &[&Finding]) -> Block {
     let rules = count_by_rule(followers);
     let named = rules.iter();
@@ -150,15 +154,23 @@ fn followers(followers: &[&Finding]) -> Block {
     let total = count(count_of(followers.len()));
     let title =
         words(format!("and {total} more that follow from it:")).on_page(format!(" {named}"));
+    let longest = rules.iter().map(|(_, number)| count(*number).len());
+    let column = longest.max().unwrap_or(0) + 3;
     let rows = rules.iter().map(|(rule, number)| {
         let same = followers.iter().copied().filter(|own| own.rule == *rule);
         let places = format!("{rule} in {}", places(same));
         (format!("{} ×", count(*number)), places.into())
     });
-    fold(Fold::Plain, false, title).of(vec![
-        in_terminal(entries(6, rows)),
-        on_page(briefly(followers.iter().map(|own| (*own, 0)))),
-    ])
+    let mut blocks = entries(column, rows);
+    let listed = followers.iter().take(FOLLOWERS_MAX);
+    let mut page = briefly(listed.map(|own| (*own, 0)));
+    let rest = followers.len().saturating_sub(FOLLOWERS_MAX);
+    if rest > 0 {
+        let more = and_more(count_of(rest));
+        page.push(text(format!("{more}, which stand in the JSON document")));
+    }
+    blocks.push(on_page(page));
+    fold(Fold::Plain, false, title).of(blocks)
 }
 
 /// `public.docs, public.tags, block 7, 9-12`.

@@ -10,8 +10,8 @@ use pgclinic_model::plan::Safety;
 use super::inspect::values;
 use super::{
     Block, Fold, Look, ParagraphStyle, Row, Table, Tone, Verdict, View, Words, and_more, card,
-    columns, finding, fold, in_terminal, list, not_done, number, on_page, plan, section,
-    target_facts, text, words,
+    columns, finding, fold, in_terminal, list, looked_at, meaning, not_done, number, on_page, plan,
+    section, target_facts, text, words,
 };
 use crate::words as say;
 use crate::words::{count_of, plural};
@@ -30,7 +30,6 @@ const ROWS_SHOWN: usize = 10;
 pub(super) fn view(document: &HealDocument) -> View {
     let mut blocks = vec![
         Block::Verdict(verdict(document)),
-        in_terminal(vec![text(first_line(document))]),
         on_page(vec![Block::Facts(target_facts(&document.target))]),
     ];
     let obstacles = document.obstacles.iter().map(words);
@@ -51,7 +50,8 @@ pub(super) fn view(document: &HealDocument) -> View {
     blocks.extend(title.unless_empty(others.collect()));
     let warnings = document.warnings.iter().map(words);
     blocks.extend(card(Tone::Warn, "To know").unless_empty(list(warnings)));
-    blocks.extend(plan::plan(&document.follow_up));
+    let next = meaning::heal(document).next;
+    blocks.extend(plan::plan(&document.follow_up, &next));
     View::new(
         "Heal",
         "pgclinic heal",
@@ -113,7 +113,11 @@ fn verdict(document: &HealDocument) -> Verdict {
         HealOutcome::NothingToHeal => (Tone::Good, "NOTHING TO HEAL"),
         HealOutcome::Undone => (Tone::Good, "UNDONE"),
     };
+    let identifier = &document.basis.system_identifier;
+    let identifier = format!("system identifier {identifier}");
     Verdict::new(tone, word, extent(document))
+        .about(looked_at(&document.target, &document.tool, &[identifier]))
+        .meaning(meaning::heal(document))
 }
 
 /// `2 cures, 1 exact and 1 lossy; 1 row is lost; nothing was written`.
@@ -169,15 +173,6 @@ fn loss(document: &HealDocument) -> String {
     } else {
         format!("{rows} lost, and others that nobody can count")
     }
-}
-
-fn first_line(document: &HealDocument) -> String {
-    let identifier = &document.basis.system_identifier;
-    let about = say::target(&document.target);
-    format!(
-        "{}: {about}; system identifier {identifier}",
-        document.target.spec
-    )
 }
 
 fn cure(place: usize, cure: &Cure) -> Block {

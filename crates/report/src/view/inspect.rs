@@ -5,20 +5,16 @@ use pgclinic_model::document::{Field, InspectDocument, ItemAnatomy, PageAnatomy,
 use super::picture::Picture;
 use super::{
     Block, Dump, Fold, Look, Medium, ParagraphStyle, Row, Table, Tone, Verdict, View, Words,
-    columns, entries, finding, fold, in_terminal, not_done, on_page, rules, section, target_facts,
-    text, words,
+    columns, entries, finding, fold, in_terminal, looked_at, meaning, not_done, on_page, rules,
+    section, target_facts, text, words,
 };
-use crate::words as say;
 use crate::words::{byte_range, count, plural};
 use crate::{Options, hex};
 
 pub(super) fn view(document: &InspectDocument, options: &Options<'_>) -> View {
     let anatomy = &document.anatomy;
     let page = hex::decode(&anatomy.page);
-    let mut blocks = vec![
-        Block::Verdict(title(document)),
-        in_terminal(first_lines(document)),
-    ];
+    let mut blocks = vec![Block::Verdict(title(document))];
     if let Some(page) = page.as_ref().filter(|_| !anatomy.ranges.is_empty()) {
         let strip = Picture::Strip(page.len(), anatomy.ranges.clone());
         blocks.push(Block::Picture(strip));
@@ -49,21 +45,21 @@ fn title(document: &InspectDocument) -> Verdict {
         document.place.to_string(),
         format!("{kind} page, one of {blocks}"),
     )
+    .more(vec![checksum(&document.anatomy)])
+    .about(looked_at(&document.target, &document.tool, &[]))
+    .meaning(meaning::inspect(document))
     .in_lines()
 }
 
-fn first_lines(document: &InspectDocument) -> Vec<Block> {
-    let anatomy = &document.anatomy;
+fn checksum(anatomy: &PageAnatomy) -> Words {
     let look = match anatomy.checksum.as_str() {
         "wrong" => Look::Wrong,
         _ => Look::Plain,
     };
     let computed = anatomy.checksum_computed;
-    let checksum = words("checksum ")
+    words("checksum ")
         .and(look, &anatomy.checksum)
-        .plain(format!(" (these bytes should carry 0x{computed:04x})"));
-    let (spec, about) = (&document.target.spec, say::target(&document.target));
-    vec![text(checksum), text(format!("{spec}: {about}"))]
+        .plain(format!(" (these bytes should carry 0x{computed:04x})"))
 }
 
 fn facts(document: &InspectDocument) -> Vec<(&'static str, Words)> {

@@ -2,10 +2,10 @@
 
 use pgclinic_model::document::{LossCell, LossDocument};
 
-use super::drill::{head, not_run, outcome, verdict};
+use super::drill::{head, level, not_run, outcome, verdict};
 use super::{
-    Block, Frame, Look, Part, Row, Table, View, Words, columns, in_terminal, list, not_done,
-    number, on_page, section, target_facts, text, words,
+    Block, Frame, Look, Part, Row, Table, View, Words, before_the_end, columns, in_terminal, list,
+    looked_at, meaning, not_done, number, on_page, section, target_facts, text, words,
 };
 use crate::words as say;
 use crate::words::{count, count_of};
@@ -18,19 +18,15 @@ pub(super) fn view(document: &LossDocument) -> View {
     let verdict = |more| {
         let (passed, all) = (count(passed), count(all));
         let extent = format!("{passed} of {all} losses were seen, counted and reported in {time}");
-        Block::Verdict(verdict(outcome(false, document.passed), extent, more))
+        verdict(outcome(false, document.passed), extent, more)
     };
+    let about = looked_at(&document.target, &document.tool, &[level(document.level)]);
+    let meaning = meaning::loss(document);
     let server = format!("{}, seed {}", document.server, document.seed);
     let mut blocks = vec![
-        head(
-            "Loss drill",
-            &document.server,
-            document.seed,
-            &document.target,
-            document.level,
-        ),
+        head("Loss drill", &document.server, document.seed, about.clone()),
         on_page(vec![
-            verdict(Some(server)),
+            Block::Verdict(verdict(Some(server)).about(about).meaning(meaning.clone())),
             Block::Facts(target_facts(&document.target)),
         ]),
     ];
@@ -39,7 +35,8 @@ pub(super) fn view(document: &LossDocument) -> View {
     blocks.extend(not_run(&document.not_run));
     let failed = document.cells.iter().filter(|cell| !cell.passed);
     blocks.push(in_terminal(failed.map(failure).collect()));
-    blocks.push(in_terminal(vec![verdict(None)]));
+    blocks.push(before_the_end(&meaning));
+    blocks.push(in_terminal(vec![Block::Verdict(verdict(None))]));
     View::new(
         format!("Loss drill {word}"),
         "pgclinic drill --ward loss",

@@ -10,8 +10,8 @@ use pgclinic_model::{FigureKinds, FigureList};
 use super::figures::{figures, named_figures, shares};
 use super::{
     Block, Fold, Frame, Look, Part, Row, Style, Table, Tone, Verdict, View, Words, and_more,
-    columns, fold, in_terminal, inherent, list, not_done, number, on_page, section, short_list,
-    target_facts, text, words,
+    columns, fold, in_terminal, inherent, list, looked_at, meaning, not_done, number, on_page,
+    section, short_list, target_facts, text, words,
 };
 use crate::Options;
 use crate::figure_words::{interval, time};
@@ -34,7 +34,6 @@ pub(super) fn view(document: &MeasureDocument, options: &Options<'_>) -> View {
     relations.sort_by_key(|own| std::cmp::Reverse(own.bytes));
     let mut blocks = vec![
         Block::Verdict(verdict(document)),
-        in_terminal(vec![text(say::target(&document.target))]),
         on_page(vec![Block::Facts(target_facts(&document.target))]),
     ];
     blocks.extend(document.notes.iter().map(text));
@@ -97,6 +96,8 @@ fn verdict(document: &MeasureDocument) -> Verdict {
     Verdict::new(tone, word, format!("{relations}, {size} in {time}"))
         .beside(say::beside(&document.target))
         .more(Vec::from_iter((length > 0).then(|| tables.into())))
+        .about(looked_at(&document.target, &document.tool, &[]))
+        .meaning(meaning::measure(document))
         .in_lines()
 }
 

@@ -6,6 +6,7 @@
 //! names and messages as the document has them, also hostile ones: the printers escape
 //! everything, so that no document can forget to.
 
+mod alike;
 mod blind_drill;
 mod catalog_cost;
 mod check;
@@ -18,7 +19,9 @@ mod finding;
 mod heal;
 mod inspect;
 mod loss_drill;
+mod meaning;
 mod measure;
+mod next;
 pub(crate) mod picture;
 mod plan;
 mod rehearsal;
@@ -26,6 +29,8 @@ mod salvage;
 mod table;
 mod words;
 
+pub(crate) use meaning::Meaning;
+pub(crate) use next::Next;
 pub(crate) use table::{Column, Row, Style, Table, columns, left, right};
 pub(crate) use words::{Look, Medium, Span, Words, number, words};
 
@@ -123,6 +128,10 @@ pub(crate) struct Verdict {
     pub(crate) extent: Words,
     /// Further sentences.
     pub(crate) more: Vec<Words>,
+    /// What was looked at, when, where and by what.
+    pub(crate) about: Words,
+    /// What it means, and what to type next.
+    pub(crate) meaning: Meaning,
     /// How much was checked.
     pub(crate) bar: Option<CoverageBar>,
     /// How a terminal writes it.
@@ -132,7 +141,7 @@ pub(crate) struct Verdict {
 /// How a terminal writes a verdict.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Line {
-    /// In one line however long it is, for scripts that read the first one.
+    /// In one line however long it is, for scripts that read the first one; wrapped on a screen.
     Whole,
     /// In as many lines as it takes.
     Wrapped,
@@ -269,6 +278,8 @@ impl Verdict {
             beside: String::new(),
             extent: extent.into(),
             more: Vec::new(),
+            about: Words::default(),
+            meaning: Meaning::default(),
             bar: None,
             line: Line::Whole,
         }
@@ -283,6 +294,18 @@ impl Verdict {
     /// With further sentences.
     pub(crate) fn more(mut self, more: Vec<Words>) -> Self {
         self.more = more;
+        self
+    }
+
+    /// With what was looked at, when, where and by what.
+    pub(crate) fn about(mut self, about: impl Into<Words>) -> Self {
+        self.about = about.into();
+        self
+    }
+
+    /// With what it means.
+    pub(crate) fn meaning(mut self, meaning: Meaning) -> Self {
+        self.meaning = meaning;
         self
     }
 
@@ -445,6 +468,25 @@ pub(crate) fn inherent(entries: &[NotChecked]) -> Vec<Block> {
         "What no reader of files can decide (it does not change the verdict)",
     );
     title.unless_empty(reasons(inherent))
+}
+
+/// What was looked at, when, where and by what: the line under a verdict. The name of the target
+/// stands over a page.
+pub(crate) fn looked_at(target: &Target, tool: &Tool, more: &[String]) -> Words {
+    let mut parts = vec![say::target(target)];
+    parts.extend_from_slice(more);
+    parts.push(say::run(tool));
+    let spec = format!("{}: ", target.spec);
+    Words::default().in_terminal(spec).plain(parts.join("; "))
+}
+
+/// What a verdict means and what to type next, for a terminal that ends with the verdict.
+pub(crate) fn before_the_end(meaning: &Meaning) -> Block {
+    let mut blocks = vec![section("What it means").of(vec![text(&meaning.sentence)])];
+    if let Some(steps) = meaning.next.steps() {
+        blocks.push(card(Tone::Plain, "Next").of(vec![Block::Steps(steps)]));
+    }
+    in_terminal(blocks)
 }
 
 /// What is known of the target, for the page; a terminal has it in a line.

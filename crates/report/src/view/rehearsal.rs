@@ -7,9 +7,9 @@ use pgclinic_model::document::{
 };
 
 use super::{
-    Block, Frame, Look, Part, Row, Table, Tone, Verdict, View, Words, and_more, card, columns,
-    entries, in_terminal, not_done, number, on_page, reasons_of, rules, section, short_list,
-    target_facts, text, words,
+    Block, Frame, Look, Part, Row, Table, Tone, Verdict, View, Words, and_more, before_the_end,
+    card, columns, entries, in_terminal, looked_at, meaning, not_done, number, on_page, reasons_of,
+    rules, section, short_list, target_facts, text, words,
 };
 use crate::Options;
 use crate::words as say;
@@ -23,20 +23,21 @@ pub(super) fn view(document: &RehearsalDocument, options: &Options<'_>) -> View 
         RehearsalKind::Drill => ("Rehearsal", "pgclinic drill --on-copy-of"),
         RehearsalKind::Exam => ("Exam", "pgclinic drill --exam"),
     };
-    let about = format!(
-        "{}; level {}, seed {}, {} of {} hurt",
-        say::target(&document.target),
+    let hurt = format!(
+        "level {}, seed {}, {} of {} hurt",
         document.level.name(),
         document.seed,
         say::plural(document.score.injuries, "place"),
         say::plural(document.pages, "page"),
     );
+    let (target, meaning) = (&document.target, meaning::rehearsal(document));
+    let about = looked_at(target, &document.tool, &[hurt]);
     let mut blocks = vec![
         in_terminal(vec![
-            section(format!("{title} on a copy of {}", document.target.spec)).of(vec![text(about)]),
+            section(format!("{title} on a copy of {}", target.spec)).of(vec![text(about.clone())]),
         ]),
         on_page(vec![
-            Block::Verdict(verdict(document)),
+            Block::Verdict(verdict(document).about(about).meaning(meaning.clone())),
             Block::Facts(target_facts(&document.target)),
         ]),
         section("Score").of(score(document)),
@@ -48,6 +49,7 @@ pub(super) fn view(document: &RehearsalDocument, options: &Options<'_>) -> View 
     blocks.extend(document.server.as_ref().map(server));
     let found = document.injuries.iter().flat_map(|injury| &injury.found_by);
     blocks.push(on_page(vec![rules(found.map(String::as_str), options)]));
+    blocks.push(before_the_end(&meaning));
     blocks.push(in_terminal(vec![Block::Verdict(verdict(document))]));
     View::new(
         title,

@@ -1,6 +1,8 @@
 //! The account of a salvage: the outcome, what is lost, the tables that are not whole, what was
 //! not salvaged.
 
+use std::cmp::Reverse;
+
 use pgclinic_model::document::{
     CheckAccount, CountAccount, LargeObjectsAccount, Outcome, ReplayAccount, SalvageReport,
     SequenceAccount, SnapshotAccount, TableAccount,
@@ -8,8 +10,8 @@ use pgclinic_model::document::{
 
 use super::{
     Block, Fold, Frame, Medium, ParagraphStyle, Part, Row, Style, Table, Tone, Verdict, View,
-    Words, and_more, card, columns, entries, fold, in_terminal, left, list, not_done, number,
-    on_page, reasons, right, section, short_list, target_facts, text, words,
+    Words, and_more, card, columns, entries, fold, in_terminal, left, list, looked_at, meaning,
+    not_done, number, on_page, reasons, right, section, short_list, target_facts, text, words,
 };
 use crate::salvaged::{
     check_words, column_words, count_words, counts_words, extent, not_replayed_words, object_words,
@@ -26,14 +28,10 @@ const OPEN_PLACES: usize = 12;
 pub(super) fn view(account: &SalvageReport) -> View {
     let verdict = verdict(account);
     let title = format!("Salvage {}", verdict.word);
-    let (about, form, rows) = (say::target(&account.target), &account.form, &account.rows);
+    let (form, rows) = (&account.form, &account.rows);
     let mut facts = target_facts(&account.target);
     facts.extend([("output format", words(form)), ("rows", words(rows))]);
-    let mut blocks = vec![
-        Block::Verdict(verdict),
-        in_terminal(vec![text(format!("{about}; form {form}, rows {rows}"))]),
-        on_page(vec![Block::Facts(facts)]),
-    ];
+    let mut blocks = vec![Block::Verdict(verdict), on_page(vec![Block::Facts(facts)])];
     blocks.extend(snapshots(&account.snapshots));
     let lost = account.lost_databases.iter();
     let lost = lost.map(|lost| words(format!("database {}: {}", lost.database, lost.why)));
@@ -41,6 +39,9 @@ pub(super) fn view(account: &SalvageReport) -> View {
     blocks.extend(not_done("Not salvaged", &account.not_salvaged));
     blocks.extend(account.replay.as_ref().map(replay));
     let tables = account.tables.iter().filter(|table| !is_plain(table));
+    let mut tables: Vec<&TableAccount> = tables.collect();
+    tables.sort_by_key(|own| Reverse(own.rows.lost));
+    let tables = tables.into_iter();
     let title_of_tables = Part::new(Frame::PageSection, "What is to be known of tables");
     blocks.extend(title_of_tables.unless_empty(tables.map(table).collect()));
     blocks.extend(counts(&account.counts));
@@ -71,6 +72,12 @@ fn verdict(account: &SalvageReport) -> Verdict {
     let (parts, time) = (extent(account), say::seconds(account.elapsed_s));
     Verdict::new(tone, word, format!("{} in {time}", parts.join(", ")))
         .beside(say::beside(&account.target))
+        .about(looked_at(
+            &account.target,
+            &account.tool,
+            &[format!("form {}, rows {}", account.form, account.rows)],
+        ))
+        .meaning(meaning::salvage(account))
 }
 
 fn is_hurt(table: &TableAccount) -> bool {

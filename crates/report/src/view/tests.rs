@@ -85,7 +85,12 @@ fn everything() -> View {
         column: 4,
         steps: vec![step],
     };
+    let meaning = Meaning {
+        sentence: HOSTILE.into(),
+        next: Next::default().and(HOSTILE, HOSTILE),
+    };
     let verdict = Verdict::new(Tone::Bad, HOSTILE, looks()).beside(HOSTILE);
+    let verdict = verdict.about(looks()).meaning(meaning);
     let row = Row::of(vec![looks()]).marked(HOSTILE);
     let table = Table::new(vec![left(HOSTILE)], [row]).style(Style::Cards);
     let range = HexRange {
@@ -117,6 +122,8 @@ fn everything() -> View {
     let tool = Tool {
         name: HOSTILE.into(),
         version: HOSTILE.into(),
+        started: Some(HOSTILE.into()),
+        host: Some(HOSTILE.into()),
     };
     View::new(HOSTILE, HOSTILE, HOSTILE, &tool, blocks)
 }

@@ -7,10 +7,10 @@ use common::{
     render_with,
 };
 use pgclinic_report::Options;
-use serde_json::json;
+use serde_json::{Value, json};
 
 #[test]
-fn a_healthy_cluster_takes_two_lines() {
+fn a_healthy_cluster_takes_one_screen() {
     insta::assert_snapshot!(render("text", &healthy()));
 }
 
@@ -225,7 +225,8 @@ fn a_plan_stands_in_the_place_of_single_cures() {
     let text = render("text", &document);
     let words = in_one_line(&text);
     for expected in [
-        "WHAT TO DO in this order 1. secure-a-copy (by hand): copy all of it cp -a /a /b",
+        "NEXT 1. copy all of it while no server runs: nothing but the copy is changed cp -a /a /b",
+        "WHAT TO DO in this order 1. secure-a-copy (by hand): copy all of it command 1 under NEXT",
         "2. reindex (exact): these indexes alone are damaged for public.a, public.b in database shop; pg_authid_oid_index and 3 more",
         "REINDEX INDEX i7; and 2 more, which stand in --format json",
     ] {
@@ -236,6 +237,68 @@ fn a_plan_stands_in_the_place_of_single_cures() {
     assert!(html.contains("What to do, in this order"), "{html}");
     assert!(html.contains("REINDEX INDEX i9;"), "{html}");
     assert!(!html.contains("zero_damaged_pages"), "{html}");
+}
+
+/// Where the verdict has left the screen, it stands at the end again, with what to do next.
+#[test]
+fn a_long_report_ends_with_its_verdict_on_a_terminal() {
+    let on_screen = |rows| {
+        let options = Options {
+            screen_rows: rows,
+            ..Options::default()
+        };
+        render_with("text", &damaged(), &options)
+    };
+    let (piped, long, short) = (on_screen(None), on_screen(Some(24)), on_screen(Some(200)));
+    assert_eq!(in_one_line(&piped), in_one_line(&short));
+    let (first_screen, _) = piped.split_once("\n\npublic.docs  ").expect("a relation");
+    assert!(first_screen.contains("NEXT\n  1.  "), "{first_screen}");
+    let twice = format!("{piped} {first_screen}");
+    assert_eq!(in_one_line(&long), in_one_line(&twice));
+}
+
+#[test]
+fn relations_that_have_one_thing_alike_are_told_once() {
+    let mut document = damaged();
+    let lost = |n: u32| {
+        let mut finding = finding(&format!("l{n}"), "relation-lost", 0);
+        let place = &mut finding["place"];
+        place["relation"] = json!(format!("lost{n}"));
+        place["relation_oid"] = json!(20_000 + n);
+        place["block"] = Value::Null;
+        finding["message"] = json!(format!("the row of lost{n} is lost"));
+        finding
+    };
+    let mut findings: Vec<Value> = document["findings"].as_array().expect("findings").clone();
+    findings.extend((0..12).map(lost));
+    document["findings"] = json!(findings);
+    let text = render("text", &document);
+    assert_eq!(text.matches("DAMAGE relation-lost").count(), 1, "{text}");
+    let words = in_one_line(&text);
+    let told = "12 relations with the same finding DAMAGE relation-lost in 12 relations - public.lost0, database postgres: the row of lost0 is lost";
+    assert!(words.contains(told), "{text}");
+    assert!(
+        words.contains("and 7 more, which stand in --format json"),
+        "{text}"
+    );
+    let html = render("html", &document);
+    for n in 0..12 {
+        assert!(
+            html.contains(&format!("the row of lost{n} is lost")),
+            "{html}"
+        );
+    }
+}
+
+#[test]
+fn a_document_says_when_and_where_it_was_made() {
+    let mut document = healthy();
+    document["tool"]["started"] = json!("2026-11-26T20:39:09Z");
+    document["tool"]["host"] = json!("db7");
+    let expected = "; level structure; 2026-11-26 20:39:09 UTC on db7 by pgclinic 0.1.0";
+    let text = in_one_line(&render("text", &document));
+    assert!(text.contains(expected), "{text}");
+    assert!(render("html", &document).contains(expected));
 }
 
 #[test]

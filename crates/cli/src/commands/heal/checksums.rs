@@ -6,12 +6,11 @@ mod plan;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::{Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Instant, SystemTime};
 
 use clap::{Args, Command as ClapCommand, FromArgMatches};
 use pgclinic_check::{CheckOptions, check_cluster};
 use pgclinic_cluster::Cluster;
-use pgclinic_format::calendar::{DAYS_FROM_1970_TO_2000, civil};
 use pgclinic_model::Level;
 use pgclinic_model::document::{
     CHECKSUMS_SCHEMA, CheckDocument, ChecksumsAction, ChecksumsDocument, ChecksumsOutcome,
@@ -24,7 +23,7 @@ use pgclinic_surgery::checksums::{
 };
 
 use crate::args::{LoadArgs, SelectionArgs};
-use crate::env::Env;
+use crate::env::{Env, moment};
 use crate::exit::{Exit, FailOnArgs, Failure, ResultClass};
 use crate::journal_beside::journal_beside;
 use crate::output::OutputArgs;
@@ -179,7 +178,7 @@ pub(super) fn run(arguments: &Arguments, world: &mut Env<'_>) -> Result<Exit, Fa
         let exit = arguments.fail_on.exit(&classes, document.interrupted);
         return Ok(arguments
             .output
-            .give(&Document::Check(document), exit, world));
+            .give(Document::Check(document), exit, world));
     }
     if !arguments.selection.selection().is_everything() {
         let why = "a selection is for --check: data checksums are on for a whole cluster or off";
@@ -191,7 +190,7 @@ pub(super) fn run(arguments: &Arguments, world: &mut Env<'_>) -> Result<Exit, Fa
     let exit = exit_of(&document);
     Ok(arguments
         .output
-        .give(&Document::Checksums(document), exit, world))
+        .give(Document::Checksums(document), exit, world))
 }
 
 fn exit_of(document: &ChecksumsDocument) -> Exit {
@@ -382,7 +381,7 @@ impl Job<'_> {
             return Ok(());
         }
         let directory = self.journal_directory(pgdata);
-        let time = time_now();
+        let time = moment(SystemTime::now());
         self.still.holds()?;
         let durability = self.arguments.durability();
         self.closed.disable(&directory, durability, Some(&time))?;
@@ -421,7 +420,7 @@ impl Job<'_> {
             return Err(failure);
         }
         self.document.journal = Some(directory.file().display().to_string());
-        let time = time_now();
+        let time = moment(SystemTime::now());
         let closed = self.closed;
         let end = closed.enable(prepared, known, &directory, &run, Some(&time))?;
         bar.finish();
@@ -543,22 +542,4 @@ impl Arguments {
             () => DamagedPageChoice::Undecided,
         }
     }
-}
-
-/// `2026-11-25T03:50:56Z`, for the journal.
-fn time_now() -> String {
-    const DAY: u64 = 86_400;
-    let since = SystemTime::now().duration_since(UNIX_EPOCH);
-    let seconds = since.map_or(0, |since| since.as_secs());
-    let day = i64::try_from(seconds / DAY).unwrap_or(0);
-    let date = civil(day - DAYS_FROM_1970_TO_2000);
-    let (hours, rest) = (seconds % DAY / 3600, seconds % 3600);
-    format!(
-        "{:04}-{:02}-{:02}T{hours:02}:{:02}:{:02}Z",
-        date.year,
-        date.month,
-        date.day,
-        rest / 60,
-        rest % 60
-    )
 }

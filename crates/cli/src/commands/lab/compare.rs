@@ -69,7 +69,7 @@ pub(super) fn run(arguments: &Arguments, world: &mut Env<'_>) -> Result<Exit, Fa
     let before = recorded(&one, &names[0], &places[0]);
     let after = recorded(&other, &names[1], &places[1]);
     let document = Document::Experiment(compare(&before, &after, &allowed, &about)?);
-    Ok(arguments.output.give(&document, Exit::Healthy, world))
+    Ok(arguments.output.give(document, Exit::Healthy, world))
 }
 
 /// What a directory holds, all machines of it where it was merged.

@@ -47,7 +47,7 @@ pub(super) fn run(arguments: &Arguments, world: &mut Env<'_>) -> Result<Exit, Fa
         world.say(&format!("lab: the page is {}", into.join(PAGE).display()));
     }
     let exit = super::report::exit_of(&document);
-    Ok(arguments.output.give(&document, exit, world))
+    Ok(arguments.output.give(document, exit, world))
 }
 
 /// The document of all machines together; `directory` is where their raw files lie, or are going

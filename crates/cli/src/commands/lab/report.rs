@@ -41,7 +41,7 @@ pub(super) fn run(arguments: &Arguments, world: &mut Env<'_>) -> Result<Exit, Fa
         of(known.experiment(), &folder, judge)?
     };
     let exit = exit_of(&document);
-    Ok(arguments.output.give(&document, exit, world))
+    Ok(arguments.output.give(document, exit, world))
 }
 
 /// The document of a directory.

@@ -152,5 +152,5 @@ fn finish(
         0 => Exit::Healthy,
         _ => Exit::Incomplete,
     };
-    Ok(arguments.output.give(&document, exit, world))
+    Ok(arguments.output.give(document, exit, world))
 }

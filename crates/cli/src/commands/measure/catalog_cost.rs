@@ -87,7 +87,7 @@ pub(super) fn run(arguments: &Arguments, world: &mut Env<'_>) -> Result<Exit, Fa
     }
     document.elapsed_s = start.elapsed().as_secs_f64();
     let document = Document::CatalogCost(document);
-    Ok(arguments.output.give(&document, Exit::Healthy, world))
+    Ok(arguments.output.give(document, Exit::Healthy, world))
 }
 
 /// Runs the script on a server of its own.

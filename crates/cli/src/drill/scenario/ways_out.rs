@@ -15,7 +15,7 @@ use super::wound::Wound;
 use crate::drill::bench_copy::BenchCopy;
 use crate::drill::master;
 use crate::exit::Failure;
-use crate::quiet_run::{NO_TERMINAL, QuietRun, run_quietly};
+use crate::quiet_run::{NOWHERE, QuietRun, run_quietly};
 
 /// The database of the new server into which the rows are saved.
 const RESCUED: &str = "rescued";
@@ -383,7 +383,7 @@ pub(super) fn saved(scene: &Scene, wound: &Wound<'_>, pgdata: &Path) -> Result<S
 /// Runs the program within this one. No word of the line has a blank in it.
 fn pgclinic(line: &str, spill: &Path) -> QuietRun {
     let words: Vec<&str> = line.split_whitespace().collect();
-    run_quietly(&words, NO_TERMINAL, spill)
+    run_quietly(&words, &NOWHERE, spill)
 }
 
 fn text(path: &Path) -> String {

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::time::SystemTime;
 
 use pgclinic_cli::{Env, Terminal, run};
 use pgclinic_model::{CheckDocument, Severity};
@@ -88,6 +89,7 @@ fn ran(arguments: &[&str], around: Around<'_>) -> Ran {
         stdout: false,
         stderr: false,
         width: 100,
+        height: 24,
         no_color: true,
     };
     let mut world = Env {
@@ -95,6 +97,8 @@ fn ran(arguments: &[&str], around: Around<'_>) -> Ran {
         stdout: &mut out,
         stderr: &mut err,
         terminal,
+        started: SystemTime::UNIX_EPOCH,
+        host: Some("bedside".into()),
         temp_folder: std::env::temp_dir(),
         pgdata: around.pgdata.map(|path| path.as_os_str().to_owned()),
         config_files: around.config_files,

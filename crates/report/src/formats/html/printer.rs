@@ -81,6 +81,14 @@ fn verdict(own: &Verdict, out: &mut dyn io::Write) -> io::Result<()> {
     for more in &own.more {
         writeln!(out, "<p>{}</p>", spans::html(more))?;
     }
+    paragraph(ParagraphStyle::Quiet, &own.about, out)?;
+    let meaning = &own.meaning;
+    if !meaning.sentence.is_empty() {
+        writeln!(out, "<p class=meaning>{}</p>", Esc(&meaning.sentence))?;
+    }
+    if let Some(next) = meaning.next.steps() {
+        steps(&next, INNER, out)?;
+    }
     out.write_all(b"</section>\n")
 }
 

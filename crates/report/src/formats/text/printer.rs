@@ -53,8 +53,23 @@ fn block(block: &Block, indent: usize, sheet: &mut Sheet<'_>) -> io::Result<()> 
     }
 }
 
-fn verdict(own: &Verdict, sheet: &mut Sheet<'_>) -> io::Result<()> {
+/// The verdict of the whole, where it is no longer on a screen of so many rows.
+pub(super) fn out_of_sight<'a>(
+    blocks: &'a [Block],
+    rows: usize,
+    sheet: &Sheet<'_>,
+) -> Option<&'a Verdict> {
+    let is_seen = sheet.rows_since_verdict()? < rows;
+    let mut verdicts = blocks.iter().filter_map(|block| match block {
+        Block::Verdict(own) => Some(own),
+        _ => None,
+    });
+    verdicts.next().filter(|_| !is_seen)
+}
+
+pub(super) fn verdict(own: &Verdict, sheet: &mut Sheet<'_>) -> io::Result<()> {
     sheet.gap()?;
+    sheet.mark_verdict();
     let word = sheet.ink(ink(own.tone), &clean(&own.word));
     let beside = if own.beside.is_empty() {
         String::new()
@@ -66,9 +81,27 @@ fn verdict(own: &Verdict, sheet: &mut Sheet<'_>) -> io::Result<()> {
     said.retain(|words| !words.is_empty());
     let all = format!("{word}{beside}  {}", said.join("; "));
     match own.line {
-        Line::Whole => sheet.raw(&all),
-        Line::Wrapped => sheet.text(0, &all),
+        Line::Whole if !sheet.is_screen() => sheet.raw(&all)?,
+        Line::Whole | Line::Wrapped => sheet.text(0, &all)?,
     }
+    if !own.about.is_empty() {
+        labelled("", 0, &own.about, MARGIN, sheet)?;
+    }
+    if !own.meaning.sentence.is_empty() {
+        sheet.text(MARGIN, &clean(&own.meaning.sentence))?;
+    }
+    next(own, sheet)
+}
+
+/// The commands under a verdict.
+fn next(own: &Verdict, sheet: &mut Sheet<'_>) -> io::Result<()> {
+    let Some(commands) = own.meaning.next.steps() else {
+        return Ok(());
+    };
+    sheet.gap()?;
+    let title = sheet.ink(Ink::Strong, "NEXT");
+    sheet.text(0, &title)?;
+    steps(&commands, MARGIN, sheet)
 }
 
 fn part(own: &Part, indent: usize, sheet: &mut Sheet<'_>) -> io::Result<()> {

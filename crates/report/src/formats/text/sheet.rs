@@ -52,6 +52,12 @@ pub(crate) struct Sheet<'a> {
     color: bool,
     /// Something was written: what stands first has no gap over it.
     is_begun: bool,
+    /// Somebody reads it on a screen, and no script does.
+    is_screen: bool,
+    /// Rows of a screen that were written.
+    rows: usize,
+    /// Of them, those before the last verdict.
+    rows_before_verdict: Option<usize>,
 }
 
 impl<'a> Sheet<'a> {
@@ -62,7 +68,26 @@ impl<'a> Sheet<'a> {
             width,
             color: options.color,
             is_begun: false,
+            is_screen: options.screen_rows.is_some(),
+            rows: 0,
+            rows_before_verdict: None,
         }
+    }
+
+    /// A verdict begins here.
+    pub(crate) fn mark_verdict(&mut self) {
+        self.rows_before_verdict = Some(self.rows);
+    }
+
+    /// Rows of the last verdict and all that follows it; nothing where none was written.
+    pub(crate) fn rows_since_verdict(&self) -> Option<usize> {
+        let before = self.rows_before_verdict?;
+        Some(self.rows.saturating_sub(before))
+    }
+
+    /// Somebody reads it on a screen, and no script does.
+    pub(crate) fn is_screen(&self) -> bool {
+        self.is_screen
     }
 
     /// Columns.
@@ -82,6 +107,7 @@ impl<'a> Sheet<'a> {
     /// An empty line, unless nothing stands above it.
     pub(crate) fn gap(&mut self) -> io::Result<()> {
         if self.is_begun {
+            self.rows += 1;
             self.out.write_all(b"\n")
         } else {
             Ok(())
@@ -91,6 +117,8 @@ impl<'a> Sheet<'a> {
     /// One line as it is, never wrapped: for what people copy and scripts read.
     pub(crate) fn raw(&mut self, line: &str) -> io::Result<()> {
         self.is_begun = true;
+        // A longer line goes on in the next row.
+        self.rows += visible(line).div_ceil(self.width).max(1);
         self.out.write_all(line.trim_end().as_bytes())?;
         self.out.write_all(b"\n")
     }

@@ -4,11 +4,11 @@ mod arms;
 mod figure;
 mod runs;
 
-use pgclinic_model::document::{DecisionCard, DecisionWord, ExperimentDocument};
+use pgclinic_model::document::{DecisionCard, DecisionWord, ExperimentDocument, Tool};
 
 use super::{
     Block, Fold, Frame, Look, Medium, Part, Tone, Verdict, View, Words, entries, fold, in_terminal,
-    list, on_page, section, text, words,
+    list, meaning, on_page, section, text, words,
 };
 use crate::measured;
 use crate::words::{self as say, count_of};
@@ -36,6 +36,10 @@ pub(super) fn view(document: &ExperimentDocument) -> View {
     let cards = document.cards.iter().map(|card| self::card(document, card));
     blocks.extend(Part::new(Frame::PageSection, title).unless_empty(cards.collect()));
     let mut about = vec![text(extent(document))];
+    if !document.cards.is_empty() {
+        about.push(text(begun(document)));
+        about.push(text(meaning::experiment(document).sentence));
+    }
     about.extend(document.remarks.iter().map(text));
     let title = section(&document.experiment).about(&document.question);
     blocks.push(in_terminal(vec![title.of(about)]));
@@ -72,7 +76,20 @@ fn banner(document: &ExperimentDocument) -> Verdict {
     Verdict::new(tone, word.to_uppercase(), headline)
         .beside(unfinished)
         .more(vec![Words::default().on_page(&document.question)])
+        .about(begun(document))
+        .meaning(meaning::experiment(document))
         .in_lines()
+}
+
+/// When and where the runs were, and what wrote the document.
+fn begun(document: &ExperimentDocument) -> String {
+    let machines = document.machines.iter().map(|own| own.name.as_str());
+    let machines: Vec<&str> = machines.collect();
+    say::run(&Tool {
+        started: document.started.clone(),
+        host: (!machines.is_empty()).then(|| machines.join(", ")),
+        ..document.tool.clone()
+    })
 }
 
 fn extent(document: &ExperimentDocument) -> String {

@@ -1,0 +1,107 @@
+//! Two copies against each other, and data checksums: may one copy stand for the other.
+
+use pgclinic_model::document::{
+    ChecksumsAction, ChecksumsDocument, ChecksumsOutcome, Copy, DiffDocument, DiffVerdict, Place,
+};
+
+use super::Meaning;
+use crate::view::next::{self, Next};
+
+pub(crate) fn diff(document: &DiffDocument) -> Meaning {
+    let next = Next::default();
+    match document.verdict {
+        _ if document.interrupted => Meaning::alone(
+            "The run was stopped before its end: of what was not compared yet nothing is known.",
+        ),
+        DiffVerdict::Same => Meaning::alone(
+            "Both copies hold the same: nothing that was compared stands in one of them alone.",
+        ),
+        DiffVerdict::Explained => Meaning::alone(
+            "One copy is older than the other and nothing more: WAL explains all that differs, so that replay makes them the same.",
+        ),
+        DiffVerdict::Parted => Meaning::alone(
+            "Each copy went on by itself and holds changes that the other lacks: no replay brings both together, so decide which one is kept before either is started.",
+        ),
+        DiffVerdict::Incomplete => {
+            Meaning::alone("Nothing contradicts in what was compared; what was not compared may.")
+        }
+        DiffVerdict::Contradictory => {
+            let (first, page) = contradiction(document);
+            let (a, b) = (("A", &document.a), ("B", &document.b));
+            let ((name, target), (other, rest)) = match first {
+                Copy::A => (a, b),
+                Copy::B => (b, a),
+            };
+            let sentence = "Blocks differ for which no WAL accounts: one of the copies is wrong there, so make neither from the other before it is known which.";
+            let next = next
+                .and_maybe("see the first block that contradicts", page)
+                .and(
+                    format!("ask {name} what is damaged in it"),
+                    next::check_in_full(target),
+                )
+                .and(format!("ask {other} the same"), next::check_in_full(rest));
+            Meaning::of(sentence, next)
+        }
+    }
+}
+
+/// The copy that is at fault in the first block that contradicts, and the command that shows it.
+fn contradiction(document: &DiffDocument) -> (Copy, Option<String>) {
+    let mut blocks = document.forks.iter().flat_map(|fork| {
+        let blocks = fork.blocks.iter();
+        let bad = blocks.filter(|block| block.difference.is_contradiction());
+        bad.map(move |block| (fork, block))
+    });
+    let Some((fork, block)) = blocks.next() else {
+        return (Copy::A, None);
+    };
+    let copy = block.copy.unwrap_or(Copy::A);
+    let target = match copy {
+        Copy::A => &document.a,
+        Copy::B => &document.b,
+    };
+    let place = Place {
+        path: fork.path.clone(),
+        database: fork.database.clone(),
+        schema: fork.schema.clone(),
+        relation: fork.relation.clone(),
+        filenode: Some(fork.filenode),
+        kind: fork.kind,
+        fork: Some(fork.fork),
+        block: Some(block.block),
+        ..Place::default()
+    };
+    (copy, next::inspect(target, &place))
+}
+
+pub(crate) fn checksums(document: &ChecksumsDocument) -> Meaning {
+    let sentence = match (document.outcome, document.action) {
+        (ChecksumsOutcome::Done, ChecksumsAction::Enable) => {
+            "Every page carries its checksum: from its next start the server notices a page that changed on the disk."
+        }
+        (ChecksumsOutcome::Done, ChecksumsAction::Disable) => {
+            "The server verifies pages no longer: damage on the disk goes unnoticed until a row is wrong."
+        }
+        (ChecksumsOutcome::Done, _) => {
+            "The cluster is as it was before: what was written was taken back."
+        }
+        (ChecksumsOutcome::Unchanged, _) => "There was nothing to do, and nothing was done.",
+        (ChecksumsOutcome::Planned, _) => "Nothing was written: this is what a run would do.",
+        (ChecksumsOutcome::Refused, _) => {
+            "Damaged pages are in the way, which a checksum would seal as if they were sound: nothing was written."
+        }
+        (ChecksumsOutcome::Interrupted, _) => {
+            "The run was stopped before the control file was written, so that the cluster starts as before."
+        }
+        (ChecksumsOutcome::Differs, _) => {
+            "Nodes that belong together have different settings of data checksums, which tools of failover and upgrade refuse."
+        }
+        (ChecksumsOutcome::Same, _) => {
+            "Nodes that belong together have the same setting of data checksums."
+        }
+        (ChecksumsOutcome::Incomplete, _) => {
+            "Not everything could be read, so that nothing is decided for all pages."
+        }
+    };
+    Meaning::of(sentence, Next::default().and_plan(&document.plan))
+}

@@ -1,0 +1,165 @@
+//! Documents that do not say whether a cluster is well.
+
+use std::cmp::Reverse;
+
+use pgclinic_format::types::FIRST_NORMAL_OID;
+use pgclinic_model::document::{
+    BlindDocument, DecisionWord, DrillDocument, ExperimentDocument, FileKind, InspectDocument,
+    LossDocument, MeasureDocument, MeasuredRelation, Place, RehearsalDocument, RowOutcome,
+};
+use pgclinic_model::{Severity, shell_word};
+
+use super::Meaning;
+use crate::view::next::{self, Next};
+use crate::words::{count_of, plural};
+
+pub(crate) fn measure(document: &MeasureDocument) -> Meaning {
+    let target = &document.target;
+    let mut not_measured = document.coverage.not_checked.iter();
+    let sentence = if document.interrupted {
+        "The run was stopped: the figures are those of what was read up to then."
+    } else {
+        "The figures say what the space of relations is used for; whether their data is sound is what check says."
+    };
+    let mut next = Next::default();
+    if not_measured.any(|gap| !gap.inherent) {
+        let check = format!("pgclinic check {}", target.as_arguments());
+        next = next.and("learn whether what was not measured is damaged", check);
+    }
+    if document.relations.len() > 1 {
+        let largest = largest(document);
+        let largest = largest
+            .and_then(|place| next::relation(&place))
+            .map(|relation| format!("pgclinic measure {}{relation}", target.as_arguments()));
+        next = next.and_maybe(
+            "all figures of the largest table, and of its columns",
+            largest,
+        );
+    }
+    Meaning::of(sentence, next)
+}
+
+/// The place of the largest table that is not the server's own.
+fn largest(document: &MeasureDocument) -> Option<Place> {
+    let relations = document.relations.iter();
+    let own = relations.filter(|own| {
+        let is_users = own.relation_oid.is_some_and(|oid| oid >= FIRST_NORMAL_OID);
+        is_users && own.kind == FileKind::Table
+    });
+    own.min_by_key(|own| Reverse(own.bytes)).map(place)
+}
+
+fn place(own: &MeasuredRelation) -> Place {
+    Place {
+        database: own.database.clone(),
+        schema: own.schema.clone(),
+        relation: own.relation.clone(),
+        filenode: Some(own.filenode),
+        ..Place::default()
+    }
+}
+
+pub(crate) fn inspect(document: &InspectDocument) -> Meaning {
+    let target = &document.target;
+    let damage = document.findings.iter();
+    let damage: Vec<_> = damage
+        .filter(|finding| finding.severity == Severity::Damage)
+        .collect();
+    if damage.is_empty() {
+        return Meaning::alone(
+            "This is one page as it lies on the disk, and nothing is wrong with it as far as a page alone shows.",
+        );
+    }
+    let sentence = format!(
+        "This is one page as it lies on the disk, with {} on it that PostgreSQL never writes.",
+        plural(count_of(damage.len()), "fault")
+    );
+    let explain = damage
+        .first()
+        .map(|finding| format!("pgclinic explain {}", shell_word(&finding.rule)));
+    let relation = match target.kind.as_str() {
+        "relation-file" => Some(String::new()),
+        _ => next::relation(&document.place),
+    };
+    let check =
+        relation.map(|relation| format!("pgclinic check {}{relation}", target.as_arguments()));
+    let next = Next::default()
+        .and_maybe(
+            "what the first fault is, where it comes from and what heals it",
+            explain,
+        )
+        .and_maybe("all damage of this relation, with its ways out", check);
+    Meaning::of(sentence, next)
+}
+
+pub(crate) fn drill(document: &DrillDocument) -> Meaning {
+    if document.interrupted {
+        return Meaning::alone("The drill was stopped: it says nothing of what was not run.");
+    }
+    if document.passed {
+        return Meaning::alone(
+            "Each injury that was made was found, explained and taken back as it was declared; nothing of yours was touched.",
+        );
+    }
+    let mut failed = document.rows.iter();
+    let failed = failed.find(|row| row.outcome == RowOutcome::Failed);
+    let again = failed.map(|row| {
+        let major = document.target.major.map(|major| format!(" --pg {major}"));
+        let (seed, injury) = (document.seed, shell_word(&row.injury));
+        format!(
+            "pgclinic drill{} --seed {seed} --injury {injury}",
+            major.unwrap_or_default()
+        )
+    });
+    Meaning::of(
+        "An injury was not found, explained or taken back as it was declared: what this program says of such damage is not to be relied on here.",
+        Next::default().and_maybe("run the first one that failed alone", again),
+    )
+}
+
+pub(crate) fn blind(document: &BlindDocument) -> Meaning {
+    Meaning::alone(match (document.interrupted, document.passed) {
+        (true, _) => "The drill was stopped: it says nothing of the shots that were not fired.",
+        (_, true) => {
+            "Random damage that changed rows was found as often as is asked for; nothing of yours was touched."
+        }
+        (_, false) => {
+            "Random damage that changed rows was missed more often than is allowed: a check that finds nothing says less than it should."
+        }
+    })
+}
+
+pub(crate) fn loss(document: &LossDocument) -> Meaning {
+    Meaning::alone(if document.passed {
+        "Every loss that was made was seen and counted; nothing of yours was touched."
+    } else {
+        "A loss was not seen, or not counted rightly: rows may be missing that no report names."
+    })
+}
+
+pub(crate) fn rehearsal(document: &RehearsalDocument) -> Meaning {
+    Meaning::alone(if document.passed {
+        "On a copy of this cluster damage was found and rows were saved as far as can be promised; the cluster itself was only read."
+    } else {
+        "On a copy of this cluster damage was missed, a false alarm was given, or rows were lost or wrong, as listed here; the cluster itself was only read."
+    })
+}
+
+pub(crate) fn experiment(document: &ExperimentDocument) -> Meaning {
+    let word = document.cards.first().map(|card| card.word);
+    Meaning::alone(match word {
+        None => "Nothing can be decided from the runs that there are.",
+        Some(DecisionWord::Undecided) => {
+            "The runs that there are decide nothing; that is no proof that there is no difference."
+        }
+        Some(_) => {
+            "It holds for these versions, this load and this machine, and is no promise for another."
+        }
+    })
+}
+
+pub(crate) fn catalog_cost() -> Meaning {
+    Meaning::alone(
+        "So many rows the script writes into the catalogs beside its data: they live as long as its objects, and are dead when these are dropped.",
+    )
+}

@@ -1,0 +1,89 @@
+//! A salvage: is everything there that was to be saved.
+
+use pgclinic_model::document::{LossPlace, Outcome, Place, SalvageReport, TableAccount};
+
+use super::Meaning;
+use crate::view::next::{self, Next};
+use crate::words::{count_of, plural};
+
+pub(crate) fn salvage(account: &SalvageReport) -> Meaning {
+    Meaning::of(sentence(account), commands(account))
+}
+
+fn sentence(account: &SalvageReport) -> String {
+    let hurt = account.tables.iter().filter(|table| !table.is_whole());
+    let hurt: Vec<&TableAccount> = hurt.collect();
+    match account.outcome {
+        _ if account.interrupted => {
+            "The run was stopped: a table that was not written whole is not there, and the others are as the account says.".into()
+        }
+        Outcome::Whole => {
+            "Nothing speaks against it: every row that was asked for was read, and stands in what was written.".into()
+        }
+        Outcome::Incomplete => {
+            "What was read was written, and no row is known to be lost; but not everything could be examined, so that more may be missing.".into()
+        }
+        Outcome::Damaged if !hurt.is_empty() => {
+            let (tables, them) = match hurt.as_slice() {
+                [one] => (format!("{}.{} is", one.schema, one.table), "it"),
+                more => (format!("{} are", plural(count_of(more.len()), "table")), "them"),
+            };
+            format!(
+                "{tables} not whole: what could be read of {them} was written, and what is missing or doubtful stands below; every other table was written as the server had it."
+            )
+        }
+        Outcome::Damaged => {
+            "Every table that was read was written, but something beside their rows is lost or doubtful, and is named below.".into()
+        }
+    }
+}
+
+fn commands(account: &SalvageReport) -> Next {
+    let next = Next::default();
+    if account.outcome == Outcome::Whole && !account.interrupted {
+        return next;
+    }
+    let target = &account.target;
+    let is_of_files = !target.spec.is_empty();
+    if !is_of_files {
+        return next;
+    }
+    let check = match target.kind.as_str() {
+        // Nothing but its pages can be asked of a file.
+        "relation-file" => format!("pgclinic check {}", target.as_arguments()),
+        _ => next::check_in_full(target),
+    };
+    let next = next.and("learn what is damaged, and what heals it", check);
+    let page = first_loss(account).and_then(|place| next::inspect(target, &place));
+    let next = next.and_maybe("see the first page of which rows are missing", page);
+    match (target.kind.as_str(), target.is_running()) {
+        ("data-directory", false) => next.and(
+            "see what of it can be cured; nothing is written without consent",
+            format!("pgclinic heal {}", target.as_arguments()),
+        ),
+        _ => next,
+    }
+}
+
+/// The first place of the table that lost most.
+fn first_loss(account: &SalvageReport) -> Option<Place> {
+    let with_places = account.tables.iter().filter(|table| place(table).is_some());
+    with_places
+        .min_by_key(|table| std::cmp::Reverse(table.rows.lost))
+        .and_then(place)
+}
+
+fn place(table: &TableAccount) -> Option<Place> {
+    let is_there = |place: &&LossPlace| {
+        let is_beyond_the_end = place.item.is_none() && place.why.contains("missing");
+        !place.in_toast && !is_beyond_the_end
+    };
+    let lost = table.places.iter().find(is_there)?;
+    Some(Place {
+        database: (!table.database.is_empty()).then(|| table.database.clone()),
+        schema: Some(table.schema.clone()),
+        relation: Some(table.table.clone()),
+        block: Some(lost.block),
+        ..Place::default()
+    })
+}
