@@ -93,7 +93,7 @@ fn move_lower_into_header(target: &InjuryTarget<'_>, seed: u64) -> Option<Damage
 pub(super) const LINE_POINTERS_LOST: Injury = Injury {
     name: "line-pointers-lost",
     summary: "pd_lower leaves no line pointer on a page that holds rows",
-    wants: Wants::once(HEAP_PAGE),
+    wants: Wants::page(HEAP_PAGE),
     recovery_advice: advice::PAGE_LOST,
     damage: move_lower_to_header,
 };
