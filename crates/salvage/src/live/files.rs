@@ -6,7 +6,7 @@ use pgclinic_cluster::{Catalog, Cluster};
 use pgclinic_format::{BlockNo, Oid};
 use pgclinic_model::Progress;
 use pgclinic_model::document::TableAccount;
-use pgclinic_servers::{ConnectOptions, ConnectionTarget};
+use pgclinic_servers::{ConnectOptions, ConnectionTarget, TextRow};
 use pgclinic_source::Source;
 
 use super::server_source::ServerSource;
@@ -82,6 +82,12 @@ impl<'a> Files<'a> {
         let oid = rows.into_iter().flatten().flatten().next();
         let oid = oid.and_then(|oid| oid.parse().ok());
         oid.ok_or_else(|| "the database has no number".into())
+    }
+
+    /// What the server says now, and not at the moment of a snapshot.
+    pub(super) fn ask(&self, sql: &str) -> Result<Vec<TextRow>, String> {
+        let source = self.source()?;
+        source.query(sql).map_err(|error| error.to_string())
     }
 
     /// Connects now. A session that begins while others hold locks on catalogs would wait for

@@ -565,6 +565,14 @@ impl<'a> Live<'a> {
         let mut is_whole = self.tries(work, kept, &mut crashes, &|work, reader| {
             work.work(reader, table)
         })?;
+        if work.is_absent() && self.is_dropped(table) {
+            // Nobody is asked what it had: its indexes went with it.
+            work.account.is_counted = true;
+            work.account.notes.push("dropped meanwhile".into());
+            return Ok(is_whole);
+        } else if work.is_absent() {
+            work.refuse_whole(table);
+        }
         if let Some(why) = self.refused_blocks(table, work, options)? {
             is_whole &= self.tries(work, kept, &mut crashes, &|work, reader| {
                 work.rest(reader, table)
@@ -580,6 +588,20 @@ impl<'a> Live<'a> {
         // Our own reader stops where it is when somebody interrupts.
         let is_cut = !work.bad_blocks.is_empty() && self.progress.is_interrupted();
         Ok(is_whole && !is_cut)
+    }
+
+    /// No row of `pg_class` names the table any more, whatever its indexes say: the server takes a
+    /// table for dropped as well whose entries there are lost.
+    fn is_dropped(&self, table: &LiveTable) -> bool {
+        let sql = format!(
+            "SELECT pg_catalog.count(*) FROM pg_catalog.pg_class WHERE oid::bigint = {}",
+            table.oid
+        );
+        let rows = self.files.ask(&sql).unwrap_or_default();
+        rows.into_iter()
+            .flatten()
+            .flatten()
+            .any(|count| count == "0")
     }
 
     /// Does a part of the work on a table, and goes on with it when the server is there again;

@@ -114,21 +114,20 @@ impl<'a> TableFile<'a> {
     pub(super) fn work(&mut self, session: &mut Reader<'_>, table: &LiveTable) -> Result<(), Stop> {
         if !self.was_tried {
             self.was_tried = true;
-            let step = match self.way {
-                RangeWay::Scan => SCAN_BLOCKS,
-                RangeWay::Each => EACH_BLOCKS,
-            };
-            let starts = (0..table.blocks).step_by(usize::try_from(step).unwrap_or(1));
-            let ranges = starts.map(|from| (from, from.saturating_add(step).min(table.blocks)));
-            self.open = ranges.rev().collect();
+            self.open = self.ranges(table.blocks);
             if self.copy_into(RowsInto::Table, session, table, &table.copied_whole())? {
                 self.open.clear();
-            } else if self.last_refusal.1.starts_with(NOT_ALLOWED) {
+            } else if self.is_absent() {
                 self.open.clear();
-                self.refused_whole = Some(self.last_refusal.0.clone());
-                self.bad_blocks = (0..table.blocks).collect();
+                return Ok(());
+            } else if self.last_refusal.1.starts_with(NOT_ALLOWED) {
+                self.refuse_whole(table);
+                return Ok(());
+            } else if !table.has_known_size && self.locked.is_none() {
+                let blocks = self.blocks_now(session, table)?;
+                self.open = self.ranges(blocks.unwrap_or(0));
             }
-            self.lose_without_pages(table);
+            self.lose_without_pages();
         }
         while let Some((from, to)) = self.open_range() {
             // A range during which the server goes away is there again, in halves.
@@ -158,6 +157,40 @@ impl<'a> TableFile<'a> {
         Ok(())
     }
 
+    /// Ranges of so many blocks, the first one last.
+    fn ranges(&self, blocks: u32) -> Vec<(u32, u32)> {
+        let step = match self.way {
+            RangeWay::Scan => SCAN_BLOCKS,
+            RangeWay::Each => EACH_BLOCKS,
+        };
+        let starts = (0..blocks).step_by(usize::try_from(step).unwrap_or(1));
+        let ranges = starts.map(|from| (from, from.saturating_add(step).min(blocks)));
+        ranges.rev().collect()
+    }
+
+    fn blocks_now(
+        &mut self,
+        session: &mut Reader<'_>,
+        table: &LiveTable,
+    ) -> Result<Option<u32>, Stop> {
+        let rows = self.ask(session, &table.size())?;
+        let blocks = rows.into_iter().flatten().flatten().flatten().next();
+        Ok(blocks.and_then(|blocks| blocks.parse().ok()))
+    }
+
+    /// The server knows no such table any more.
+    pub(super) fn is_absent(&self) -> bool {
+        self.last_refusal.1 == DROPPED
+    }
+
+    /// The server gives nothing of the table: its files are asked for all of it.
+    pub(super) fn refuse_whole(&mut self, table: &LiveTable) {
+        self.open.clear();
+        self.refused_whole = Some(self.last_refusal.0.clone());
+        self.bad_blocks = (0..table.blocks).collect();
+        self.lose_without_pages();
+    }
+
     /// The range of blocks that is asked for next.
     fn open_range(&self) -> Option<(u32, u32)> {
         let next = self.open.last().filter(|_| self.locked.is_none());
@@ -166,13 +199,10 @@ impl<'a> TableFile<'a> {
 
     /// The server counts no page of the table and does not give it all the same: its file is gone.
     /// A table without pages has no range of blocks that could be asked for by itself.
-    fn lose_without_pages(&mut self, table: &LiveTable) {
-        let (words, state) = &self.last_refusal;
-        if table.blocks > 0 || words.is_empty() || self.locked.is_some() {
-            return;
-        }
-        if state == DROPPED {
-            self.account.notes.push("dropped meanwhile".into());
+    fn lose_without_pages(&mut self) {
+        let (words, _) = &self.last_refusal;
+        let has_pages = !self.open.is_empty() || !self.bad_blocks.is_empty();
+        if has_pages || words.is_empty() || self.locked.is_some() {
             return;
         }
         let why = format!("the server does not give the table: {words}");

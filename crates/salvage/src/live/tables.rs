@@ -26,7 +26,9 @@ pub(super) struct LiveTable {
     pub(super) column_names: Vec<String>,
     /// The same for forms: names and types, and no files.
     pub(super) shape: Arc<Table>,
+    /// 0 where the server did not say it: somebody held the table, or it was dropped meanwhile.
     pub(super) blocks: u32,
+    pub(super) has_known_size: bool,
     /// `reltuples`; 0 where nobody counted.
     pub(super) estimate: u64,
     /// The number of its files.
@@ -68,7 +70,7 @@ struct Described<'r> {
     name: &'r str,
     oid: Oid,
     quoted: &'r str,
-    blocks: u32,
+    blocks: Option<u32>,
     estimate: u64,
     filenode: u32,
     has_witnesses: bool,
@@ -87,8 +89,7 @@ fn described(row: &[Option<String>]) -> Option<Described<'_>> {
         name: text(1)?,
         oid: number(2)?,
         quoted: text(3)?,
-        // A table that is larger than any can be is read to its end.
-        blocks: number(4).unwrap_or(u32::MAX),
+        blocks: number(4),
         // Below 0 where nobody counted.
         estimate: text(9).and_then(|rows| rows.parse().ok()).unwrap_or(0),
         filenode: number(10).unwrap_or(0),
@@ -224,7 +225,8 @@ impl LiveTable {
             columns: String::new(),
             column_names: Vec::new(),
             shape: Arc::new(shape),
-            blocks: row.blocks,
+            blocks: row.blocks.unwrap_or(0),
+            has_known_size: row.blocks.is_some(),
             estimate: row.estimate,
             filenode: row.filenode,
             has_witnesses: row.has_witnesses,
@@ -257,7 +259,7 @@ impl LiveTable {
             name,
             oid,
             quoted: &format!("pg_catalog.{name}"),
-            blocks,
+            blocks: Some(blocks),
             estimate: 0,
             filenode: 0,
             has_witnesses: false,
@@ -300,6 +302,12 @@ impl LiveTable {
         format!("SELECT {} FROM ONLY {}", self.columns, self.quoted)
     }
 
+    /// How many blocks it has now.
+    pub(super) fn size(&self) -> String {
+        let blocks = BLOCKS.replace("c.oid", &self.oid.to_string());
+        format!("SELECT {blocks}")
+    }
+
     /// The rows of blocks `from` up to `to`, without it.
     pub(super) fn range(&self, from: u32, to: u32, way: RangeWay) -> String {
         let test = match way {
@@ -327,5 +335,31 @@ impl LiveTable {
     /// One row.
     pub(super) fn row(&self, block: u32, item: u16) -> String {
         format!("{} WHERE ctid = '({block},{item})'::tid", self.whole())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The server has no size for a table that was dropped since the snapshot was taken.
+    #[test]
+    fn a_table_without_a_size_has_no_blocks_to_be_asked_for() {
+        let of_size = |size: Option<&str>| {
+            let words = [
+                Some("s"),
+                Some("t"),
+                Some("16400"),
+                Some("s.t"),
+                size,
+                Some("r"),
+            ];
+            let row: Vec<Option<String>> =
+                words.iter().map(|word| word.map(str::to_owned)).collect();
+            let table = LiveTable::of("shop", &described(&row).expect("a table"));
+            (table.blocks, table.has_known_size)
+        };
+        assert_eq!(of_size(Some("7")), (7, true));
+        assert_eq!(of_size(None), (0, false));
     }
 }

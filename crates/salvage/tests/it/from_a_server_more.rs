@@ -487,3 +487,45 @@ fn objects_on_pages_of_zeros_are_missed() {
     assert!(pages(&offline) > 0);
     assert_eq!(pages(&online), pages(&offline), "{online:?}");
 }
+
+/// Drops a table when the tables are listed, before the first is read.
+struct Drops(Mutex<Option<Session>>);
+
+impl Progress for Drops {
+    fn expect(&self, _bytes: u64) {
+        let session = self.0.lock().expect("one at a time").take();
+        if let Some(mut session) = session {
+            session.execute("DROP TABLE public.going").expect("dropped");
+        }
+    }
+    fn advance(&self, _bytes: u64) {}
+    fn is_interrupted(&self) -> bool {
+        false
+    }
+}
+
+/// What somebody drops meanwhile is no loss, and nobody looks for its blocks.
+#[test]
+fn a_table_that_is_dropped_meanwhile_is_said_to_be() {
+    let copy = copy_of(&seed(&server(15), Checksums::On));
+    let running = copy.start().expect("a server");
+    session(&running, "clinic")
+        .execute("CREATE TABLE public.going (n int PRIMARY KEY); INSERT INTO public.going SELECT g FROM generate_series(1, 1000) g")
+        .expect("a table");
+    let folder = tempfile::tempdir().expect("a directory");
+    let options = options(&folder.path().join("out"), "copy");
+    let session = session(&running, "clinic");
+    let drops = Drops(Mutex::new(Some(session)));
+    let account = salvage_live(&ConnectionTarget::of(&running, "clinic"), &options, &drops);
+    let account = account.expect("a salvage");
+    let mut tables = account.tables.iter();
+    let going = tables.find(|table| table.table == "going").expect("listed");
+    assert_eq!(going.notes, ["dropped meanwhile"]);
+    assert!(going.is_whole(), "{going:#?}");
+    assert_eq!(
+        account.outcome,
+        Outcome::Whole,
+        "{:#?}",
+        account.not_salvaged
+    );
+}
