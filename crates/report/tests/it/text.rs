@@ -239,6 +239,16 @@ fn a_plan_stands_in_the_place_of_single_cures() {
     assert!(!html.contains("zero_damaged_pages"), "{html}");
 }
 
+#[test]
+fn a_file_alone_is_not_asked_for_more_than_its_pages() {
+    let mut document = healthy();
+    document["target"]["kind"] = json!("relation-file");
+    let text = render("text", &document);
+    assert!(!text.contains("NEXT"), "{text}");
+    let words = "what other files say of this one was not asked";
+    assert!(in_one_line(&text).contains(words), "{text}");
+}
+
 /// Where the verdict has left the screen, it stands at the end again, with what to do next.
 #[test]
 fn a_long_report_ends_with_its_verdict_on_a_terminal() {

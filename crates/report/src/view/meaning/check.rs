@@ -9,6 +9,9 @@ use crate::groups::Group;
 use crate::view::next::{self, Next};
 use crate::words::{count_of, plural};
 
+/// A file without its cluster: no level asks more of it than its pages.
+const ONE_FILE: &str = "relation-file";
+
 pub(crate) fn check(document: &CheckDocument, groups: &[Group<'_>]) -> Meaning {
     let mut sentence = match document.verdict {
         Verdict::Damaged => damaged(document, groups),
@@ -28,6 +31,9 @@ pub(crate) fn check(document: &CheckDocument, groups: &[Group<'_>]) -> Meaning {
 }
 
 fn healthy(document: &CheckDocument) -> &'static str {
+    if document.target.kind == ONE_FILE {
+        return "Every page that was read is sound as far as a page alone shows; what other files say of this one was not asked";
+    }
     match (document.level, document.target.checksums) {
         (Level::Pages, Some(true)) => {
             "Every page that was read has its right checksum and a sound header; whether what stands on the pages fits together was not asked"
@@ -124,7 +130,8 @@ fn commands(document: &CheckDocument, groups: &[Group<'_>]) -> Next {
         let page = first_page(groups).and_then(|place| next::inspect(target, place));
         next = next.and_maybe("see the first damaged page, byte by byte", page);
     }
-    if document.level == Level::Full && document.verdict != Verdict::Incomplete {
+    let is_asked = document.level == Level::Full && document.verdict != Verdict::Incomplete;
+    if is_asked || target.kind == ONE_FILE {
         return next;
     }
     let why = match (document.verdict, document.level) {
