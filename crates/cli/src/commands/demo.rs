@@ -82,7 +82,7 @@ const STEPS: [Step; 7] = [
         title: "A sound cluster of PostgreSQL 15, stopped: customers, orders, documents.",
         typed: "check CLUSTER",
         exit: 0,
-        lines: 2,
+        lines: 4,
     },
     Step {
         title: "A disk loses one sector of 512 bytes, in the middle of a page of orders.",
@@ -94,19 +94,19 @@ const STEPS: [Step; 7] = [
         title: "check names place, cause, rows at risk, and what to do in which order.",
         typed: "check CLUSTER",
         exit: 1,
-        lines: 24,
+        lines: 30,
     },
     Step {
         title: "inspect takes the page apart.",
         typed: "inspect CLUSTER --relation public.orders --block 12",
         exit: 0,
-        lines: 8,
+        lines: 16,
     },
     Step {
         title: "The server refuses that page: salvage writes its rows, and the lost keys.",
         typed: "salvage CLUSTER --to ROWS",
         exit: 1,
-        lines: 9,
+        lines: 22,
     },
     Step {
         title: "What was written has a journal, which takes it back.",
@@ -118,7 +118,7 @@ const STEPS: [Step; 7] = [
         title: "The cluster is as it was.",
         typed: "check CLUSTER --level full",
         exit: 0,
-        lines: 2,
+        lines: 4,
     },
 ];
 
