@@ -19,7 +19,7 @@ use crate::exit::Failure;
 #[derive(Clone, Debug, Default, Args)]
 #[command(next_help_heading = "Output")]
 pub(crate) struct IgnoreArgs {
-    /// Findings that are known, each with a reason and a last day
+    /// Known findings, with reasons and last days
     ///
     /// A TOML file with tables `[[ignore]]`: `reason`, `until` as 2027-01-31, and what it is about:
     /// `rule`, `relation` (schema.name), `path`, `id`, of which all that are given must fit; * and
