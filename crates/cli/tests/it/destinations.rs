@@ -126,7 +126,8 @@ fn damage_outlives_a_state_that_does_not_fit() {
 }
 
 fn state_of(copy: &TempCopy, state: &Path) -> common::Ran {
-    pgclinic(&["check", text(&copy.pgdata), "--state", text(state)])
+    let line = ["check", text(&copy.pgdata), "--evidence", "100"];
+    pgclinic(&[&line[..], &["--state", text(state)]].concat())
 }
 
 /// Nothing stands in the way of the next run.
