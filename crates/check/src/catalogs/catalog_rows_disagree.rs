@@ -47,8 +47,10 @@ impl DatabaseCheck for CatalogRowsDisagree {
     }
 
     fn check(&self, database: &DatabaseContext<'_>, out: &mut Findings) {
-        // What is claimed stands in the catalogs that each database has for itself.
-        if database.catalog.database == 0 || !catalogs_are_comparable(database, out) {
+        // What is claimed stands in the catalogs that each database has for itself. While a server
+        // runs a catalog may get another file between the look at one side and at the other.
+        let is_asked = database.catalog.database != 0 && !database.cluster.is_running();
+        if !is_asked || !catalogs_are_comparable(database, out) {
             return;
         }
         let tables = CatalogTables::new(database, None);
