@@ -9,7 +9,8 @@ pub struct LiveLimits {
     pub rounds: u32,
     /// Openings of the cluster for one view, until control file and WAL are of one moment.
     pub views: u32,
-    /// Reads of one database's catalogs that are not whole.
+    /// Reads of one database's catalogs that are not whole. Where VACUUM FULL and checkpoints of
+    /// catalogs follow each other, every other read meets them on their way.
     pub catalog_reads: u32,
     /// Looks at what seemed wrong, after the first.
     pub second_looks: u32,
@@ -27,7 +28,7 @@ pub struct LiveLimits {
 pub const LIVE_LIMITS: LiveLimits = LiveLimits {
     rounds: 5,
     views: 4,
-    catalog_reads: 3,
+    catalog_reads: 5,
     second_looks: 3,
     page_reads: 5,
     page_wait: Duration::from_millis(20),

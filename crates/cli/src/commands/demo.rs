@@ -186,8 +186,8 @@ impl Step {
     }
 }
 
-/// As in the terminal of the caller, without its progress; as high as it takes, since what is said
-/// again at the end of a full screen is not.
+/// As in the terminal of the caller, without its progress; as high as it takes, so that nothing
+/// is repeated at the end of a full screen.
 fn run(words: &[String], world: &Env<'_>, temp_folder: &Path) -> QuietRun {
     let around = Surroundings {
         terminal: Terminal {

@@ -80,7 +80,8 @@ mod tests {
     fn catalogs_that_never_become_whole_are_taken_as_they_are() {
         let mut reads = Reads::default();
         let mut read = || reads.add(&CatalogPages::new(), between(1, 2));
-        assert_eq!([read(), read(), read(), read()], [true, true, false, false]);
+        let again: Vec<bool> = (0..6).map(|_| read()).collect();
+        assert_eq!(again, [true, true, true, true, false, false]);
     }
 
     #[test]
