@@ -9,9 +9,11 @@ pub struct LiveLimits {
     pub rounds: u32,
     /// Openings of the cluster for one view, until control file and WAL are of one moment.
     pub views: u32,
-    /// Reads of one database's catalogs that are not whole. Where VACUUM FULL and checkpoints of
-    /// catalogs follow each other, every other read meets them on their way.
+    /// Reads of one database's catalogs that are not whole by a page that cannot be read.
     pub catalog_reads: u32,
+    /// The same where all pages are read and rows are missed. Where VACUUM FULL and checkpoints
+    /// follow each other, every other read meets catalogs on their way.
+    pub torn_catalog_reads: u32,
     /// Looks at what seemed wrong, after the first.
     pub second_looks: u32,
     /// Reads of one page that may be half written, after the first.
@@ -28,7 +30,8 @@ pub struct LiveLimits {
 pub const LIVE_LIMITS: LiveLimits = LiveLimits {
     rounds: 5,
     views: 4,
-    catalog_reads: 5,
+    catalog_reads: 3,
+    torn_catalog_reads: 5,
     second_looks: 3,
     page_reads: 5,
     page_wait: Duration::from_millis(20),

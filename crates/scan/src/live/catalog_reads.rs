@@ -39,8 +39,12 @@ impl Reads {
         self.count += 1;
         self.lost_pages.clone_from(lost_pages);
         self.position = position;
-        let is_settled = lost_pages.is_empty() || is_same;
-        !is_settled || self.count < LIVE_LIMITS.catalog_reads
+        let (is_settled, needed) = if lost_pages.is_empty() {
+            (true, LIVE_LIMITS.torn_catalog_reads)
+        } else {
+            (is_same, LIVE_LIMITS.catalog_reads)
+        };
+        !is_settled || self.count < needed
     }
 }
 
