@@ -115,7 +115,8 @@ fn damage(document: &CheckDocument, groups: &[Group<'_>]) -> String {
     parts.join(", ")
 }
 
-fn is_relation(kind: FileKind) -> bool {
+/// No file that the cluster has as a whole.
+pub(crate) fn is_relation(kind: FileKind) -> bool {
     !matches!(
         kind,
         FileKind::ControlFile

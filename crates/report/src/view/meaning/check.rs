@@ -6,6 +6,7 @@ use pgclinic_model::{Severity, shell_word};
 
 use super::Meaning;
 use crate::groups::Group;
+use crate::headline::is_relation;
 use crate::view::next::{self, Next};
 use crate::words::{count_of, plural};
 
@@ -45,7 +46,7 @@ fn healthy(document: &CheckDocument) -> &'static str {
             "Every page that was read is sound in itself, and so are indexes and catalogs; whether rows, index entries and TOASTed values fit each other was not asked"
         }
         (Level::Full, _) => {
-            "All that files can show was asked, and all of it is right: rows, index entries and TOASTed values fit each other"
+            "Every page that was read is sound, and all that was compared is right: rows, index entries and TOASTed values fit each other"
         }
     }
 }
@@ -69,7 +70,7 @@ fn damaged(document: &CheckDocument, groups: &[Group<'_>]) -> String {
     if is_backup {
         return "This backup is damaged, and so is a cluster that is restored from it: keep the older ones, and check the cluster that it was taken of".into();
     }
-    if damaged().any(|group| is_of_cluster(group.kind)) {
+    if damaged().any(|group| !is_relation(group.kind)) {
         return "Files are damaged by which the server starts or knows which rows there are: it may refuse to start, or give wrong rows without an error".into();
     }
     let is_catalog = |group: &Group<'_>| group.name.starts_with("pg_catalog.");
@@ -93,17 +94,6 @@ fn damaged(document: &CheckDocument, groups: &[Group<'_>]) -> String {
             plural(count_of(more.len()), "table")
         ),
     }
-}
-
-fn is_of_cluster(kind: FileKind) -> bool {
-    matches!(
-        kind,
-        FileKind::ControlFile
-            | FileKind::RelationMap
-            | FileKind::Slru
-            | FileKind::Wal
-            | FileKind::File
-    )
 }
 
 fn is_at_stake(group: &Group<'_>) -> bool {

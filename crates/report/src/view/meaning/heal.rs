@@ -22,6 +22,9 @@ pub(crate) fn heal(document: &HealDocument) -> Meaning {
         HealOutcome::DamageRemains => {
             "What was planned was written, and damage is still found where it was written."
         }
+        HealOutcome::PartlyUndecided if document.applied.is_none() => {
+            "Nothing was written, and not everything could be examined: what else needs a cure is not known."
+        }
         HealOutcome::PartlyUndecided => {
             "A part was written and a part was not, or could not be proven: each cure says which."
         }
