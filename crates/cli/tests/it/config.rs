@@ -48,6 +48,8 @@ fn the_command_line_goes_first_then_ones_own_file_then_the_machines() {
     let nowhere = home.folder.path().join("nowhere.toml");
     assert_eq!(home.level(&[], &[]), Level::Structure);
     assert_eq!(home.level(&[], &[&machine, &nowhere]), Level::Full);
+    let out_of_reach = own.join("pgclinic.toml");
+    assert_eq!(home.level(&[], &[&machine, &out_of_reach]), Level::Full);
     assert_eq!(home.level(&[], &[&machine, &own]), Level::Pages);
     let asked = ["--level", "structure", "-j2"];
     assert_eq!(home.level(&asked, &[&machine, &own]), Level::Structure);
