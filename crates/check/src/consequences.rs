@@ -234,7 +234,8 @@ fn rows_on(page: Page<'_>, cx: &PageCx<'_>) -> Option<u64> {
     if usize::from(page.pd_lower()) > page.len() || page.is_new() {
         return None;
     }
-    if usize::from(page.pd_lower()) < HEADER_BYTES {
+    let is_bare = page.line_pointers().next().is_none() && page.pd_upper() < page.pd_special();
+    if usize::from(page.pd_lower()) < HEADER_BYTES || is_bare {
         return page.rows_despite_lower();
     }
     Some(
