@@ -5,7 +5,8 @@ use std::time::Duration;
 /// One set of limits for everybody who reads beside a running server.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct LiveLimits {
-    /// Rounds over what was made, grew or moved meanwhile, the first one included.
+    /// Rounds over what was made, grew or moved meanwhile, the first one included: as many as torn
+    /// catalogs are read, and three for what stands in them.
     pub rounds: u32,
     /// Openings of the cluster for one view, until control file and WAL are of one moment.
     pub views: u32,
@@ -28,7 +29,7 @@ pub struct LiveLimits {
 
 /// The limits of every run.
 pub const LIVE_LIMITS: LiveLimits = LiveLimits {
-    rounds: 5,
+    rounds: 8,
     views: 4,
     catalog_reads: 3,
     torn_catalog_reads: 5,

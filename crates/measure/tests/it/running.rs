@@ -5,7 +5,7 @@ use std::num::NonZeroUsize;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
-use pgclinic_cluster::{Cluster, OpenOptions};
+use pgclinic_cluster::{Cluster, LIVE_LIMITS, OpenOptions};
 use pgclinic_measure::{MeasureOptions, ServerFacts, measure_cluster};
 use pgclinic_model::document::{MeasureDocument, MeasuredRelation};
 use pgclinic_model::{Glob, Progress, Selection};
@@ -131,7 +131,7 @@ fn tables_that_move_meanwhile_are_followed() {
 fn a_table_that_moves_at_every_look_is_told() {
     let (copy, server) = started(18);
     let session = server.connect("clinic").expect("a session");
-    let deeds = ["VACUUM FULL public.docs; CHECKPOINT"; 5];
+    let deeds = ["VACUUM FULL public.docs; CHECKPOINT"; LIVE_LIMITS.rounds as usize];
     let document = measured(&copy.pgdata, session, &deeds);
     let why = "the server truncated or rewrote it each time while it was read";
     assert_eq!(gaps(&document), [("public.docs", why, false)]);

@@ -1,7 +1,7 @@
 //! The rows of a cluster whose server works: between the moment in which the files were listed and
 //! that in which they are read, something happens.
 
-use pgclinic_cluster::{Cluster, OpenOptions};
+use pgclinic_cluster::{Cluster, LIVE_LIMITS, OpenOptions};
 use pgclinic_model::document::{Outcome, SalvageReport, TableAccount};
 use pgclinic_model::{Glob, Progress};
 
@@ -167,7 +167,7 @@ fn a_cut_table_has_the_rows_of_a_newer_look() {
 
 #[test]
 fn a_table_that_moves_at_every_look_is_unsettled_and_not_damaged() {
-    let deeds = ["VACUUM FULL public.docs; CHECKPOINT"; 5];
+    let deeds = ["VACUUM FULL public.docs; CHECKPOINT"; LIVE_LIMITS.rounds as usize];
     let (account, _, _) = docs_of(18, &deeds);
     assert_eq!(account.outcome, Outcome::Incomplete, "{:?}", account.tables);
     assert!(docs(&account).unsettled);
