@@ -100,6 +100,37 @@ impl ForkFiles {
         }
         blocks
     }
+
+    /// What is missing before each segment that is there, and what would come behind the last one.
+    pub fn missing_blocks(&self, build: Build) -> Vec<MissingBlocks> {
+        let block = |block: u64| BlockNo::try_from(block).unwrap_or(BlockNo::MAX);
+        let (mut missing, mut next) = (Vec::new(), 0);
+        for segment in self.segments.iter().filter(|own| own.len > 0) {
+            let start = u64::from(segment.number).saturating_mul(build.segment_blocks());
+            if start > next {
+                missing.push(MissingBlocks {
+                    first: block(next),
+                    gap_end: Some(block(start)),
+                });
+            }
+            next = start.saturating_add(segment.len / u64::from(build.block_size).max(1));
+        }
+        missing.push(MissingBlocks {
+            first: block(next),
+            gap_end: None,
+        });
+        missing
+    }
+}
+
+/// Blocks of a fork that are missing in a row.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct MissingBlocks {
+    /// The first one that is not there as a whole.
+    pub first: BlockNo,
+    /// Where the next segment begins, if one is there behind them; else the fork ends here, and
+    /// nobody says that any are missing.
+    pub gap_end: Option<BlockNo>,
 }
 
 /// Segments of a fork that were listed, and the numbers of those that are no regular files.
@@ -232,4 +263,46 @@ pub fn read_block(
         .read_at(&files.path(segment), offset, &mut page)
         .ok()?;
     (read == page.len()).then_some(page)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Segments of four blocks of 8 kB.
+    fn fork(segments: &[(u32, u64)]) -> Vec<(BlockNo, Option<BlockNo>)> {
+        let build = Build {
+            segment_bytes: 4 * 8192,
+            ..Build::USUAL
+        };
+        let segments = segments.iter();
+        let files = ForkFiles {
+            home: DatabaseDirectory {
+                tablespace: DEFAULT_TABLESPACE,
+                database: 5,
+                folder: "base/5".into(),
+            },
+            filenode: 16384,
+            fork: Fork::Main,
+            temporary: None,
+            segments: segments
+                .map(|(number, blocks)| Segment {
+                    number: *number,
+                    len: blocks * 8192,
+                })
+                .collect(),
+        };
+        let missing = files.missing_blocks(build).into_iter();
+        missing.map(|own| (own.first, own.gap_end)).collect()
+    }
+
+    #[test]
+    fn blocks_are_missing_before_segments_that_are_there_and_behind_the_last() {
+        assert_eq!(fork(&[]), [(0, None)]);
+        assert_eq!(fork(&[(0, 3)]), [(3, None)]);
+        assert_eq!(fork(&[(0, 4), (2, 1)]), [(4, Some(8)), (9, None)]);
+        assert_eq!(fork(&[(1, 4)]), [(0, Some(4)), (8, None)]);
+        assert_eq!(fork(&[(0, 2), (1, 2)]), [(2, Some(4)), (6, None)]);
+        assert_eq!(fork(&[(0, 4), (1, 4), (2, 0)]), [(8, None)]);
+    }
 }

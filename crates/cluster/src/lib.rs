@@ -87,7 +87,7 @@ pub use control_state::ControlState;
 pub use database::{Database, LostDatabase};
 pub use error::{OpenError, ReadGap};
 pub use file_name::{RelationFileName, fork_path};
-pub use files::{DatabaseDirectory, ForkFiles, Segment, read_block};
+pub use files::{DatabaseDirectory, ForkFiles, MissingBlocks, Segment, read_block};
 pub use heap_scan::{HeapScan, RawRow};
 pub use index::{Index, OpClass};
 pub use live_limits::{LIVE_LIMITS, LiveLimits};

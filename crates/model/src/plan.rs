@@ -52,6 +52,19 @@ pub enum Change {
         #[serde(with = "crate::plan::base64_bytes")]
         after: Vec<u8>,
     },
+    /// The file made longer, or made, with bytes that are too many for a journal.
+    Append {
+        /// The file.
+        path: String,
+        /// Its length before, in bytes; null where it is missing.
+        before: Option<u64>,
+        /// How many bytes are written after its end.
+        len: u64,
+        /// File beside the journal that holds them.
+        from: String,
+        /// Their BLAKE3, in hexadecimal.
+        blake3: String,
+    },
     /// The file removed; it is kept beside the journal.
     Remove {
         /// The file.
@@ -108,11 +121,22 @@ impl Change {
             | Change::Cut { path, .. }
             | Change::Remove { path, .. }
             | Change::Extend { path, .. }
+            | Change::Append { path, .. }
             | Change::Write { path, .. }
             | Change::Directory { path }
             | Change::RemoveDirectory { path }
             | Change::Mode { path, .. }
             | Change::Link { path, .. } => path,
+        }
+    }
+
+    /// Of a change that makes the file longer: its length before, and how many bytes come behind
+    /// that.
+    pub fn growth(&self) -> Option<(Option<u64>, u64)> {
+        match self {
+            Change::Extend { before, after, .. } => Some((*before, after.len() as u64)),
+            Change::Append { before, len, .. } => Some((*before, *len)),
+            _ => None,
         }
     }
 
@@ -123,6 +147,7 @@ impl Change {
             Change::Write { kept, .. } => kept.as_deref(),
             Change::Bytes { .. }
             | Change::Extend { .. }
+            | Change::Append { .. }
             | Change::Directory { .. }
             | Change::RemoveDirectory { .. }
             | Change::Mode { .. }

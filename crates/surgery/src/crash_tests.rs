@@ -325,6 +325,7 @@ fn cluster() -> Simulated {
     files.add("/data/base/5/2", &pattern(3000, 2));
     files.add("/data/base/5/3", &pattern(2000, 3));
     files.add("/data/base/5/4", &pattern(700, 6));
+    files.add("/data/base/5/6", &pattern(900, 7));
     files.add("/data/pg_replslot/one", DIRECTORY);
     files
 }
@@ -360,6 +361,8 @@ fn patch() -> Patch {
                 before: None,
                 after: pattern(1100, 5),
             },
+            append("base/5/6", Some(900), "longer", &pattern(1300, 8)),
+            append("base/5/7", None, "made", &pattern(1100, 9)),
             Change::Directory {
                 path: "pg_wal".into(),
             },
@@ -391,6 +394,16 @@ fn patch() -> Patch {
     }
 }
 
+fn append(path: &str, before: Option<u64>, from: &str, bytes: &[u8]) -> Change {
+    Change::Append {
+        path: path.into(),
+        before,
+        len: bytes.len() as u64,
+        from: from.into(),
+        blake3: blake3::hash(bytes).to_hex().to_string(),
+    }
+}
+
 fn journal() -> Journal {
     Journal {
         schema: SCHEMA.into(),
@@ -418,11 +431,15 @@ fn undone(files: &mut Simulated) {
 }
 
 /// The rows that go, saved first.
-fn beside() -> FileBeside {
-    FileBeside {
-        name: "rows.csv".into(),
-        bytes: b"id,body\n7,row 7\n".to_vec(),
-    }
+const ROWS: &[u8] = b"id,body\n7,row 7\n";
+
+/// Rows, and what the patch appends.
+fn beside() -> Vec<FileBeside> {
+    vec![
+        FileBeside::of_bytes("rows.csv", ROWS.to_vec()),
+        FileBeside::of_bytes("longer", pattern(1300, 8)),
+        FileBeside::of_bytes("made", pattern(1100, 9)),
+    ]
 }
 
 /// The journal lasts, so that something may have been written.
@@ -433,7 +450,7 @@ fn is_journalled(files: &Simulated) -> bool {
 /// All that the patch asks for.
 fn applied() -> Simulated {
     let mut files = cluster();
-    carry_out(&mut files, &folder(), &journal(), &[]).expect("no fault");
+    carry_out(&mut files, &folder(), &journal(), &beside()).expect("no fault");
     files.after(Cut::Synced)
 }
 
@@ -443,18 +460,14 @@ fn rows_are_saved_before_a_byte_changes() {
     for steps in 0.. {
         let mut files = first.clone();
         files.steps_left = Some(steps);
-        let finished = carry_out(&mut files, &folder(), &journal(), &[beside()]).is_ok();
+        let finished = carry_out(&mut files, &folder(), &journal(), &beside()).is_ok();
         for fault in CUTS {
             let after = files.after(fault);
             if after.cluster() == first.cluster() && !is_journalled(&after) {
                 continue;
             }
             let saved = after.inode(&folder().kept("rows.csv")).expect("it lasts");
-            assert_eq!(
-                after.files[saved].now,
-                beside().bytes,
-                "step {steps}, {fault:?}"
-            );
+            assert_eq!(after.files[saved].now, ROWS, "step {steps}, {fault:?}");
         }
         if finished {
             return;
@@ -468,7 +481,7 @@ fn from_every_cut_a_journal_is_completed_or_nothing_was_written() {
     for steps in 0.. {
         let mut files = first.clone();
         files.steps_left = Some(steps);
-        let finished = carry_out(&mut files, &folder(), &journal(), &[beside()]).is_ok();
+        let finished = carry_out(&mut files, &folder(), &journal(), &beside()).is_ok();
         for fault in CUTS {
             let mut after = files.after(fault);
             if !is_journalled(&after) {
@@ -491,7 +504,7 @@ fn journalled() -> Simulated {
     for steps in 0.. {
         let mut files = cluster();
         files.steps_left = Some(steps);
-        let _killed = carry_out(&mut files, &folder(), &journal(), &[]);
+        let _killed = carry_out(&mut files, &folder(), &journal(), &beside());
         let after = files.after(Cut::Synced);
         if is_journalled(&after) {
             return after;
@@ -528,7 +541,7 @@ fn what_a_kill_left_in_memory_lasts_after_a_completion() {
     for steps in 0.. {
         let mut files = cluster();
         files.steps_left = Some(steps);
-        let finished = carry_out(&mut files, &folder(), &journal(), &[]).is_ok();
+        let finished = carry_out(&mut files, &folder(), &journal(), &beside()).is_ok();
         files.steps_left = None;
         if is_journalled(&files) {
             complete(&mut files, &folder(), Path::new(PGDATA)).expect("it is completed");
@@ -587,7 +600,7 @@ fn from_every_cut_the_first_bytes_come_back() {
     for steps in 0.. {
         let mut files = first.clone();
         files.steps_left = Some(steps);
-        finished = carry_out(&mut files, &folder(), &journal(), &[]).is_ok();
+        finished = carry_out(&mut files, &folder(), &journal(), &beside()).is_ok();
         for cut in CUTS {
             let mut after = files.after(cut);
             undone(&mut after);
@@ -610,7 +623,7 @@ fn from_every_cut_the_first_bytes_come_back() {
 fn an_undo_that_is_cut_short_can_be_undone_again() {
     let first = cluster();
     let mut applied = first.clone();
-    carry_out(&mut applied, &folder(), &journal(), &[]).expect("no fault");
+    carry_out(&mut applied, &folder(), &journal(), &beside()).expect("no fault");
     let applied = applied.after(Cut::Synced);
     assert_ne!(applied.cluster(), first.cluster());
     for steps in 0.. {
@@ -631,7 +644,7 @@ fn an_undo_that_is_cut_short_can_be_undone_again() {
 #[test]
 fn other_bytes_are_not_overwritten() {
     let mut files = cluster();
-    carry_out(&mut files, &folder(), &journal(), &[]).expect("no fault");
+    carry_out(&mut files, &folder(), &journal(), &beside()).expect("no fault");
     files
         .write_at(Path::new("/data/base/5/1"), 200, b"new rows")
         .expect("no fault");
@@ -651,7 +664,7 @@ fn nothing_is_written_when_the_bytes_have_changed() {
         .write_at(Path::new("/data/base/5/1"), 200, b"new rows")
         .expect("no fault");
     let now = files.cluster();
-    let error = carry_out(&mut files, &folder(), &journal(), &[]).expect_err("changed");
+    let error = carry_out(&mut files, &folder(), &journal(), &beside()).expect_err("changed");
     assert_eq!(
         error.to_string(),
         "base/5/1 has changed since the plan was made, other bytes stand at offset 100: nothing was written, make the plan again"
@@ -663,7 +676,7 @@ fn nothing_is_written_when_the_bytes_have_changed() {
 #[test]
 fn a_journal_of_another_cluster_is_refused() {
     let mut files = cluster();
-    carry_out(&mut files, &folder(), &journal(), &[]).expect("no fault");
+    carry_out(&mut files, &folder(), &journal(), &beside()).expect("no fault");
     // Another cluster with the same files but for its number.
     files.add("/data/global/pg_control", &control_file(NUMBER + 1));
     let error = take_back(&mut files, &folder(), Path::new(PGDATA)).expect_err("another cluster");
@@ -679,7 +692,7 @@ fn a_journal_of_another_cluster_is_refused() {
 fn a_patch_that_overlaps_itself_or_leaves_the_cluster_is_refused() {
     let mut wrong = journal();
     wrong.patch.changes.push(patch().changes[0].clone());
-    let error = carry_out(&mut cluster(), &folder(), &wrong, &[]).expect_err("overlap");
+    let error = carry_out(&mut cluster(), &folder(), &wrong, &beside()).expect_err("overlap");
     assert_eq!(
         error.to_string(),
         "the plan cannot be carried out: two changes touch the same bytes of base/5/1"
@@ -689,7 +702,7 @@ fn a_patch_that_overlaps_itself_or_leaves_the_cluster_is_refused() {
         kept: "x".into(),
     };
     wrong.patch.changes = vec![outside];
-    let error = carry_out(&mut cluster(), &folder(), &wrong, &[]).expect_err("outside");
+    let error = carry_out(&mut cluster(), &folder(), &wrong, &beside()).expect_err("outside");
     assert_eq!(
         error.to_string(),
         "../data/base/5/1 is not written to: it is not a plain path below the data directory"

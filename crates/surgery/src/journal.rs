@@ -205,7 +205,14 @@ impl JournalFolder {
         }
         storage
             .create(&path, None)
-            .and_then(|()| storage.write_at(&path, 0, &file.bytes))
+            .and_then(|()| {
+                let mut at = 0;
+                file.content.each(&mut |bytes| {
+                    storage.write_at(&path, at, bytes)?;
+                    at += bytes.len() as u64;
+                    Ok(())
+                })
+            })
             .and_then(|()| storage.sync(&path))
             .and_then(|()| storage.sync_folder(&self.path))
             .map_err(Error::io("write", &path))
@@ -267,20 +274,11 @@ impl JournalFolder {
     pub(crate) fn check_kept(&self, storage: &dyn Storage, kept: &Kept) -> Result<()> {
         let path = self.kept(&kept.file);
         let len = storage.len(&path).map_err(Error::io("read", &path))?;
-        let mut hasher = blake3::Hasher::new();
-        each_step(
-            storage,
-            &path,
-            Range {
-                offset: 0,
-                len: kept.len,
-            },
-            &mut |_, bytes| {
-                hasher.update(bytes);
-                Ok(())
-            },
-        )?;
-        if len != Some(kept.len) || hasher.finalize().to_hex().as_str() != kept.blake3 {
+        let all = Range {
+            offset: 0,
+            len: kept.len,
+        };
+        if len != Some(kept.len) || hash_of(storage, &path, all)? != kept.blake3 {
             return Err(self.unusable(format!("the kept file {} is missing or damaged", kept.file)));
         }
         Ok(())
@@ -322,6 +320,16 @@ pub(crate) fn copy_range(
             .map_err(Error::io("write", to))?;
         done += step as u64;
     }
+    Ok(hasher.finalize().to_hex().to_string())
+}
+
+/// BLAKE3 of bytes in a file, in hexadecimal.
+pub(crate) fn hash_of(storage: &dyn Storage, path: &Path, range: Range) -> Result<String> {
+    let mut hasher = blake3::Hasher::new();
+    each_step(storage, path, range, &mut |_, bytes| {
+        hasher.update(bytes);
+        Ok(())
+    })?;
     Ok(hasher.finalize().to_hex().to_string())
 }
 

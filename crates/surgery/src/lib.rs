@@ -10,6 +10,7 @@
 #![forbid(unsafe_code)]
 
 mod advice;
+mod appended;
 mod byte_edits;
 pub mod checksums;
 mod cluster_lock;
@@ -45,7 +46,7 @@ pub use injury::{Damage, Injury, Wants};
 pub use injury_target::{InjuryTarget, InjuryTargetKind, Row, Value};
 pub use injury_targets::{InjuryTargetRef, InjuryTargets, Within};
 pub use journal::{Journal, JournalFolder};
-pub use operate::{Applied, FileBeside, Operation, Resumed, Undone, apply, resume, undo};
+pub use operate::{Applied, Content, FileBeside, Operation, Resumed, Undone, apply, resume, undo};
 pub use overlay::overlay;
 pub use plan_injury::{
     InjuryOptions, PlannedInjury, injuries, injuries_by_family, injury_named, patched, plan_injury,

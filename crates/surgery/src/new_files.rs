@@ -23,7 +23,11 @@ const STEP_BYTES: usize = 1 << 20;
 pub(crate) fn is_own_file(change: &Change) -> bool {
     matches!(
         change,
-        Change::Bytes { .. } | Change::Cut { .. } | Change::Remove { .. } | Change::Extend { .. }
+        Change::Bytes { .. }
+            | Change::Cut { .. }
+            | Change::Remove { .. }
+            | Change::Extend { .. }
+            | Change::Append { .. }
     )
 }
 
@@ -67,7 +71,8 @@ pub(crate) fn write(storage: &mut dyn Storage, target: &FileChange<'_>) -> io::R
         Change::Bytes { .. }
         | Change::Cut { .. }
         | Change::Remove { .. }
-        | Change::Extend { .. } => Ok(()),
+        | Change::Extend { .. }
+        | Change::Append { .. } => Ok(()),
     }
 }
 
@@ -110,6 +115,26 @@ pub(crate) fn write_file(
     bytes: &[u8],
     len: u64,
 ) -> io::Result<()> {
+    make_file(storage, file, &mut |storage, unfinished| {
+        storage.write_at(unfinished, 0, bytes)?;
+        let zeros = vec![0; STEP_BYTES];
+        let mut at = bytes.len() as u64;
+        while at < len {
+            let step = usize::try_from(len - at).unwrap_or(STEP_BYTES);
+            let step = zeros.get(..step.min(STEP_BYTES)).unwrap_or(&zeros);
+            storage.write_at(unfinished, at, step)?;
+            at += step.len() as u64;
+        }
+        Ok(())
+    })
+}
+
+/// A file of the owner of its directory, or of the one that is there, with what `fill` writes.
+pub(crate) fn make_file(
+    storage: &mut dyn Storage,
+    file: &Path,
+    fill: &mut dyn FnMut(&mut dyn Storage, &Path) -> io::Result<()>,
+) -> io::Result<()> {
     let home = file.parent().unwrap_or(file);
     let owner = match storage.len(file)? {
         Some(_) => storage.owner(file)?,
@@ -117,15 +142,7 @@ pub(crate) fn write_file(
     };
     let unfinished = unfinished(file);
     storage.create(&unfinished, Some(owner))?;
-    storage.write_at(&unfinished, 0, bytes)?;
-    let zeros = vec![0; STEP_BYTES];
-    let mut at = bytes.len() as u64;
-    while at < len {
-        let step = usize::try_from(len - at).unwrap_or(STEP_BYTES);
-        let step = zeros.get(..step.min(STEP_BYTES)).unwrap_or(&zeros);
-        storage.write_at(&unfinished, at, step)?;
-        at += step.len() as u64;
-    }
+    fill(storage, &unfinished)?;
     storage.sync(&unfinished)?;
     storage.rename(&unfinished, file)?;
     storage.sync_folder(home)
@@ -157,7 +174,8 @@ pub(crate) fn is_written(storage: &dyn Storage, target: &FileChange<'_>) -> Resu
         Change::Bytes { .. }
         | Change::Cut { .. }
         | Change::Remove { .. }
-        | Change::Extend { .. } => Ok(false),
+        | Change::Extend { .. }
+        | Change::Append { .. } => Ok(false),
     }
 }
 
@@ -286,7 +304,7 @@ pub(crate) fn clear_unfinished(storage: &mut dyn Storage, target: &FileChange<'_
     let is_directory = match target.change {
         Change::Directory { .. } | Change::RemoveDirectory { .. } => true,
         Change::Write { .. } | Change::Remove { .. } | Change::Link { .. } => false,
-        Change::Extend { before: None, .. } => false,
+        own if own.growth().is_some_and(|(before, _)| before.is_none()) => false,
         _ => return Ok(()),
     };
     for path in [unfinished(&target.file), returning(&target.file)] {

@@ -7,6 +7,7 @@ use pgclinic_model::document::Tool;
 use pgclinic_model::plan::Patch;
 
 use crate::cluster_lock::ClusterLock;
+use crate::cures::PageRun;
 use crate::error::{Error, Result};
 use crate::journal::{Journal, JournalFolder, SCHEMA, State};
 use crate::resume::complete;
@@ -37,12 +38,44 @@ pub struct Operation<'a> {
 }
 
 /// A file beside a journal.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub struct FileBeside {
     /// Its name.
     pub name: String,
     /// What it holds.
-    pub bytes: Vec<u8>,
+    pub content: Content,
+}
+
+impl FileBeside {
+    /// A file with these bytes.
+    pub fn of_bytes(name: impl Into<String>, bytes: Vec<u8>) -> Self {
+        FileBeside {
+            name: name.into(),
+            content: Content::Bytes(bytes),
+        }
+    }
+}
+
+/// What a file beside a journal holds.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Content {
+    /// These bytes.
+    Bytes(Vec<u8>),
+    /// Proven pages, which may be too many for memory.
+    Pages(PageRun),
+}
+
+impl Content {
+    /// Hands the bytes out in order.
+    pub(crate) fn each(
+        &self,
+        take: &mut dyn FnMut(&[u8]) -> std::io::Result<()>,
+    ) -> std::io::Result<()> {
+        match self {
+            Content::Bytes(bytes) => take(bytes),
+            Content::Pages(run) => run.each(take),
+        }
+    }
 }
 
 /// A patch that was carried out.

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use pgclinic_model::plan::{Change, Patch};
 use pgclinic_source::{Overlay, OverlayPatch, Source, SourceError};
 
-/// The source with the patch laid over it. Directories, permission bits and links do not show.
+/// The source with the patch laid over it. Directories, permission bits, links and bytes that
+/// lie beside a journal do not show.
 ///
 /// # Errors
 /// When a path of the patch is none that a source accepts.
@@ -38,7 +39,9 @@ fn overlaid(change: &Change) -> Vec<OverlayPatch> {
             },
             OverlayPatch::Grow { path, len: *len },
         ],
-        Change::Directory { .. }
+        // These bytes lie beside the journal alone.
+        Change::Append { .. }
+        | Change::Directory { .. }
         | Change::RemoveDirectory { .. }
         | Change::Mode { .. }
         | Change::Link { .. } => Vec::new(),

@@ -11,7 +11,7 @@ use crate::new_files;
 use crate::storage::Storage;
 use crate::target::targets;
 use crate::undo::{check_identity, examine};
-use crate::writer::{check_after, is_written, make_last, write};
+use crate::writer::{check_after, check_source, is_written, make_last, write};
 
 /// Writes what is missing of the journal's patch on the cluster in `pgdata`; gives how many changes
 /// that were.
@@ -33,6 +33,7 @@ pub(crate) fn complete(
         if is_written(storage, target)? {
             written.push(target);
         } else {
+            check_source(storage, folder, target)?;
             missing.push(target);
         }
     }
@@ -44,7 +45,7 @@ pub(crate) fn complete(
         make_last(storage, target)?;
     }
     for target in &missing {
-        write(storage, target)?;
+        write(storage, folder, target)?;
     }
     for target in &targets {
         check_after(storage, target)?;

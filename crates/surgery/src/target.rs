@@ -56,13 +56,9 @@ fn check_shape(change: &Change) -> Result<()> {
         {
             "a change ends beyond the last possible offset"
         }
-        Change::Extend { before, after, .. }
-            if before
-                .unwrap_or(0)
-                .checked_add(after.len() as u64)
-                .is_none() =>
-        {
-            "a file would end beyond the last possible offset"
+        own if ends_nowhere(own) => "a file would end beyond the last possible offset",
+        Change::Append { from, .. } if !is_file_name(from) => {
+            "what is appended does not lie in a file beside the journal"
         }
         Change::Write { bytes, len, .. } if *len < bytes.len() as u64 => {
             "a file is shorter than what it begins with"
@@ -73,6 +69,11 @@ fn check_shape(change: &Change) -> Result<()> {
         _ => return Ok(()),
     };
     Err(Error::Patch { why: why.into() })
+}
+
+fn ends_nowhere(change: &Change) -> bool {
+    let growth = change.growth();
+    growth.is_some_and(|(before, len)| before.unwrap_or(0).checked_add(len).is_none())
 }
 
 fn is_file_name(name: &str) -> bool {
@@ -100,8 +101,7 @@ fn check_overlaps(patch: &Patch) -> Result<()> {
 fn first_byte(change: &Change) -> u64 {
     match change {
         Change::Bytes { offset, .. } => *offset,
-        Change::Extend { before, .. } => before.unwrap_or(0),
-        _ => 0,
+        own => own.growth().map_or(0, |(before, _)| before.unwrap_or(0)),
     }
 }
 
@@ -120,12 +120,10 @@ fn touch(one: &Change, other: &Change) -> bool {
             *offset < second_end && *second < end
         }
         // What stands before the old end is not touched by what comes after it.
-        (
-            Change::Bytes { offset, after, .. },
-            Change::Extend {
-                before: Some(end), ..
-            },
-        ) => offset.saturating_add(after.len() as u64) > *end,
+        (Change::Bytes { offset, after, .. }, other) => {
+            let end = other.growth().and_then(|(before, _)| before);
+            end.is_none_or(|end| offset.saturating_add(after.len() as u64) > end)
+        }
         _ => true,
     }
 }

@@ -10,6 +10,7 @@ use pgclinic_format::ControlFile;
 use pgclinic_format::control_file::FILE_BYTES;
 use pgclinic_model::plan::Change;
 
+use crate::appended;
 use crate::error::{Error, Result};
 use crate::journal::{Journal, JournalFolder, Kept, Range, State, copy_range, each_step};
 use crate::new_files;
@@ -116,6 +117,7 @@ fn control_file_before(
                 }
             }
             Change::Extend { .. }
+            | Change::Append { .. }
             | Change::Directory { .. }
             | Change::RemoveDirectory { .. }
             | Change::Mode { .. }
@@ -220,6 +222,7 @@ pub(crate) fn examine(
         Change::Extend { before, after, .. } => {
             examine_extension(storage, target, (*before, len()?), after)
         }
+        Change::Append { .. } => appended::examine(storage, folder, target),
         _ => new_files::examine(storage, folder, journal, target),
     }
 }
@@ -236,33 +239,33 @@ fn examine_extension(
         return Ok(Found::Before);
     }
     let start = before.unwrap_or(0);
+    let tail = grown_tail(target, len, (start, after.len() as u64))?;
+    is_ours_or_zero(storage, target, tail, &mut |done, len| {
+        let from = usize::try_from(done).unwrap_or(usize::MAX);
+        let wanted = after.get(from..).unwrap_or_default();
+        Ok(wanted.get(..len).unwrap_or(wanted).to_vec())
+    })?;
+    Ok(Found::NotBefore)
+}
+
+/// What stands past the old end of a file that became longer.
+pub(crate) fn grown_tail(
+    target: &FileChange<'_>,
+    len: Option<u64>,
+    (start, bytes): (u64, u64),
+) -> Result<Range> {
     let len = len.ok_or_else(|| foreign(target, "it is gone"))?;
-    let end = start.saturating_add(after.len() as u64);
+    let end = start.saturating_add(bytes);
     if !(start..=end).contains(&len) {
         return Err(foreign(
             target,
             format!("it has {len} bytes, not {start} to {end}"),
         ));
     }
-    let tail = Range {
+    Ok(Range {
         offset: start,
         len: len - start,
-    };
-    each_step(storage, &target.file, tail, &mut |done, part| {
-        let from = usize::try_from(done).unwrap_or(usize::MAX);
-        let wanted = after.get(from..).unwrap_or_default();
-        let mut at = 0usize;
-        while at < part.len() {
-            let end = sector_end(tail.offset.saturating_add(done), at).min(part.len());
-            let (now, wanted) = (part.get(at..end), wanted.get(at..end));
-            if now != wanted && now.is_some_and(|now| now.iter().any(|byte| *byte != 0)) {
-                return Err(foreign(target, "it grew and holds other bytes"));
-            }
-            at = end;
-        }
-        Ok(())
-    })?;
-    Ok(Found::NotBefore)
+    })
 }
 
 /// Where the file's sector that byte `at` of a run belongs to ends, in the run.
@@ -312,12 +315,37 @@ fn compare_with_kept(
     tail: Range,
 ) -> Result<bool> {
     let copy = folder.kept(&kept.file);
+    is_ours_or_zero(storage, target, tail, &mut |done, len| {
+        bytes_of(storage, &copy, done, len)
+    })
+}
+
+/// Bytes of a file; fewer where it ends before.
+pub(crate) fn bytes_of(
+    storage: &dyn Storage,
+    file: &Path,
+    offset: u64,
+    len: usize,
+) -> Result<Vec<u8>> {
+    let mut bytes = vec![0; len];
+    let read = storage
+        .read_at(file, offset, &mut bytes)
+        .map_err(Error::io("read", file))?;
+    bytes.truncate(read);
+    Ok(bytes)
+}
+
+/// The tail of a file holds what was written there or, where the writing was cut short, sectors of
+/// zeros; `true` when it holds only the first. `wanted` gives bytes by their offset in the tail.
+pub(crate) fn is_ours_or_zero(
+    storage: &dyn Storage,
+    target: &FileChange<'_>,
+    tail: Range,
+    wanted: &mut dyn FnMut(u64, usize) -> Result<Vec<u8>>,
+) -> Result<bool> {
     let mut same = true;
     each_step(storage, &target.file, tail, &mut |done, part| {
-        let mut wanted = vec![0; part.len()];
-        storage
-            .read_at(&copy, done, &mut wanted)
-            .map_err(Error::io("read", &copy))?;
+        let wanted = wanted(done, part.len())?;
         let mut at = 0usize;
         while at < part.len() {
             let end = sector_end(tail.offset.saturating_add(done), at).min(part.len());
@@ -325,7 +353,7 @@ fn compare_with_kept(
             if now != wanted {
                 same = false;
                 if now.is_some_and(|now| now.iter().any(|byte| *byte != 0)) {
-                    return Err(foreign(target, "it grew again and holds other bytes"));
+                    return Err(foreign(target, "it grew and holds other bytes"));
                 }
             }
             at = end;
@@ -383,7 +411,9 @@ fn restore(
         Change::Remove { kept, .. } => {
             put_back(storage, folder, kept_of(folder, journal, kept)?, file)
         }
-        Change::Extend { before, .. } => shorten(storage, file, *before),
+        Change::Extend { before, .. } | Change::Append { before, .. } => {
+            shorten(storage, file, *before)
+        }
         _ => new_files::restore(storage, folder, journal, target),
     }
 }
@@ -448,7 +478,7 @@ fn verify(
             len == Some(kept.offset.saturating_add(kept.len))
                 && same_as_kept(storage, folder, kept, target)?
         }
-        Change::Extend { before, .. } => {
+        Change::Extend { before, .. } | Change::Append { before, .. } => {
             let len = storage
                 .len(&target.file)
                 .map_err(Error::io("examine", &target.file))?;

@@ -8,6 +8,7 @@ use std::path::Path;
 
 use pgclinic_model::plan::Change;
 
+use crate::appended;
 use crate::error::{Error, Result};
 use crate::journal::{Journal, JournalFolder, Range, State, each_step};
 use crate::new_files;
@@ -43,7 +44,7 @@ pub(crate) fn carry_out(
     journal.state = State::Planned;
     folder.write(storage, &journal)?;
     for target in &targets {
-        write(storage, target)?;
+        write(storage, folder, target)?;
     }
     for target in &targets {
         check_after(storage, target)?;
@@ -70,11 +71,10 @@ fn check_before(storage: &dyn Storage, target: &FileChange<'_>) -> Result<()> {
         };
     }
     let len = len.ok_or_else(|| changed("it is gone".into()))?;
+    if let Some((Some(before), _)) = target.change.growth().filter(|own| own.0 != Some(len)) {
+        return Err(changed(format!("it has {len} bytes, not {before}")));
+    }
     match target.change {
-        Change::Extend {
-            before: Some(before),
-            ..
-        } if len != *before => Err(changed(format!("it has {len} bytes, not {before}"))),
         Change::Bytes { offset, before, .. } if !holds(storage, &target.file, *offset, before)? => {
             Err(changed(format!("other bytes stand at offset {offset}")))
         }
@@ -85,7 +85,11 @@ fn check_before(storage: &dyn Storage, target: &FileChange<'_>) -> Result<()> {
     }
 }
 
-pub(crate) fn write(storage: &mut dyn Storage, target: &FileChange<'_>) -> Result<()> {
+pub(crate) fn write(
+    storage: &mut dyn Storage,
+    folder: &JournalFolder,
+    target: &FileChange<'_>,
+) -> Result<()> {
     let file = &target.file;
     match target.change {
         Change::Bytes { offset, after, .. } => storage
@@ -99,14 +103,27 @@ pub(crate) fn write(storage: &mut dyn Storage, target: &FileChange<'_>) -> Resul
                 .and_then(|()| storage.sync_folder(folder))
         }
         Change::Extend { before, after, .. } => extend(storage, file, *before, after),
+        Change::Append { .. } => return appended::write(storage, folder, target),
         _ => new_files::write(storage, target),
     }
     .map_err(Error::io("write", file))
 }
 
+/// What the change writes is there to be written.
+pub(crate) fn check_source(
+    storage: &dyn Storage,
+    folder: &JournalFolder,
+    target: &FileChange<'_>,
+) -> Result<()> {
+    match target.change {
+        Change::Append { .. } => appended::check_source(storage, folder, target),
+        _ => Ok(()),
+    }
+}
+
 /// The file is not there before.
 fn makes_file(change: &Change) -> bool {
-    matches!(change, Change::Extend { before: None, .. })
+    change.growth().is_some_and(|(before, _)| before.is_none())
 }
 
 /// A file that is not there is made whole.
@@ -131,6 +148,7 @@ pub(crate) fn make_last(storage: &mut dyn Storage, target: &FileChange<'_>) -> R
         Change::Bytes { .. }
         | Change::Cut { .. }
         | Change::Extend { .. }
+        | Change::Append { .. }
         | Change::Write { .. } => storage.sync(file).and_then(|()| storage.sync_folder(home)),
         Change::Remove { .. }
         | Change::Directory { .. }
@@ -164,6 +182,7 @@ pub(crate) fn is_written(storage: &dyn Storage, target: &FileChange<'_>) -> Resu
             let is_as_long = len()? == Some(start.saturating_add(after.len() as u64));
             Ok(is_as_long && holds(storage, file, start, after)?)
         }
+        Change::Append { .. } => appended::is_written(storage, target),
         _ => new_files::is_written(storage, target),
     }
 }

@@ -288,7 +288,7 @@ fn planned(arguments: &Arguments, world: &mut Env<'_>) -> Result<HealDocument, F
         (None, Some(path)) => saved(arguments, path, pgdata, &cluster, world)?,
         (None, None) if arguments.cure.named().is_some() || !arguments.at.is_empty() => {
             let requests = requests(arguments)?;
-            let proven = ProvenPages::new();
+            let proven = ProvenPages::default();
             (plan_of(&cluster, pgdata, &requests, &proven)?, proven)
         }
         (None, None) => {
@@ -330,7 +330,7 @@ fn saved(
 ) -> Result<(HealDocument, ProvenPages), Failure> {
     let saved = saved_plan::read(path)?;
     let proven = match &saved.evidence {
-        None => ProvenPages::new(),
+        None => ProvenPages::default(),
         Some(evidence) => Search {
             arguments,
             pgdata,

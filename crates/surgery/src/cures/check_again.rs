@@ -10,7 +10,6 @@ use pgclinic_model::Severity;
 use pgclinic_model::document::{
     Cure, CureOutcome, FieldChange, FileKind, Finding, Level, PageChange,
 };
-use pgclinic_model::plan::Change;
 
 use super::databases::Databases;
 use super::restore_segment::RESTORE_SEGMENT;
@@ -111,11 +110,11 @@ fn findings_of(
 
 /// One page, or all with which a file was made longer.
 fn blocks_of(page: &PageChange, block_size: u32) -> Range<BlockNo> {
-    let pages = match &page.change {
-        // A block that was there in part is completed.
-        Change::Extend { after, .. } => (after.len() as u64).div_ceil(u64::from(block_size).max(1)),
-        _ => 1,
-    };
+    // A block that was there in part is completed.
+    let pages = page
+        .change
+        .growth()
+        .map_or(1, |(_, len)| len.div_ceil(u64::from(block_size).max(1)));
     let pages = BlockNo::try_from(pages).unwrap_or(BlockNo::MAX);
     page.block..page.block.saturating_add(pages)
 }
@@ -128,7 +127,7 @@ fn is_own(cure: &Cure, finding: &Finding) -> bool {
     let is_here = |block: Option<BlockNo>| {
         let mut pages = cure.pages.iter();
         pages.any(|page| {
-            let is_longer = matches!(page.change, Change::Extend { .. });
+            let is_longer = page.change.growth().is_some();
             Some(page.block) == block || (is_longer && block >= Some(page.block))
         })
     };

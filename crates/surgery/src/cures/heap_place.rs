@@ -11,7 +11,7 @@ use pgclinic_model::document::{CureRequest, Place};
 use super::CuredFiles;
 use super::chain::Chain;
 use super::databases::Databases;
-use super::restore_page::ProvenPage;
+use super::proven_pages::ProvenPage;
 use crate::error::{Error, Result};
 
 /// The files that a request names.
@@ -103,19 +103,20 @@ pub(super) fn missing_fork(home: &DatabaseDirectory, filenode: Oid) -> ForkFiles
     }
 }
 
-/// The block is the first one that is not there as a whole, and no segment is missing before it.
+/// The block is the first one of a run that is missing.
 fn check_end(request: &CureRequest, files: &ForkFiles, cluster: &Cluster) -> Result<()> {
     let build = cluster.build;
-    let blocks = files.blocks(build.block_size, build.segment_bytes);
-    let in_files: u64 = files.segments.iter().map(|segment| segment.len).sum();
-    let block_size = u64::from(build.block_size);
-    let rest = in_files.saturating_sub(blocks.saturating_mul(block_size));
-    if rest < block_size && u64::from(request.block) == blocks {
+    let missing = files.missing_blocks(build);
+    if missing.iter().any(|own| own.first == request.block) {
         return Ok(());
     }
+    let blocks = files.blocks(build.block_size, build.segment_bytes);
     Err(Error::Cure {
         place: format!("{}, block {}", request.path, request.block),
-        why: format!("the relation has {blocks} blocks without a gap, and {in_files} bytes"),
+        why: format!(
+            "the relation has {blocks} blocks without a gap, and {} bytes",
+            files.bytes()
+        ),
     })
 }
 

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use pgclinic_cluster::wal::{Evidence, missing_segments};
 use pgclinic_cluster::{Cluster, DatabaseContext, ForkFiles};
 use pgclinic_format::build::{put_u16, seal_page};
 use pgclinic_format::page::PD_ALL_VISIBLE;
@@ -19,13 +20,14 @@ use super::dangling::{Gone, IndexesOfTable};
 use super::databases::Databases;
 use super::draft::{Draft, MapBits};
 use super::heap_place::{HeapPlace, named_files};
+use super::proven_pages::ProvenPages;
 use super::restore_end::{RESTORE_END, restore_end};
-use super::restore_page::ProvenPages;
 use super::restore_segment::{RESTORE_SEGMENT, restore_segment};
 use super::restore_status::restore_status;
 use super::working_pages::WorkingPages;
 use super::{CuredFiles, cure_named, fields, preview};
 use crate::error::{Error, Result};
+use crate::operate::FileBeside;
 
 const FLAGS_AT: usize = 10;
 /// What fields of the header are of.
@@ -48,6 +50,8 @@ pub struct HealPlan {
     pub follow_up: Vec<PlanStep>,
     /// All changes of all cures together.
     pub patch: Patch,
+    /// What the patch appends, for beside the journal.
+    pub beside: Vec<FileBeside>,
 }
 
 /// Plans what is asked for, in its order; nothing is written. Pages come back only where `proven`
@@ -74,6 +78,7 @@ pub fn plan_heal(
     let mut pages = WorkingPages::default();
     let (mut cures, mut gone) = (Vec::new(), Vec::new());
     let (mut extensions, mut file_changes) = (Vec::new(), Vec::new());
+    let mut beside = Vec::new();
     for (request, named) in requests.iter().zip(&named) {
         let Some(named) = named else {
             let own = (cluster, basis.system_identifier.as_str());
@@ -98,9 +103,10 @@ pub fn plan_heal(
             proven,
         };
         if request.cure == RESTORE_END {
-            let (cure, changes) = restore_end(&job, request)?;
-            extensions.extend(changes);
-            cures.push(cure);
+            let end = restore_end(&job, request)?;
+            extensions.extend(end.changes);
+            beside.extend(end.beside);
+            cures.push(end.cure);
             gone.push(None);
             continue;
         }
@@ -122,6 +128,7 @@ pub fn plan_heal(
         warnings: preview::warnings(),
         follow_up: preview::follow_up(&cures),
         patch,
+        beside,
         cures,
     })
 }
@@ -159,8 +166,14 @@ fn obstacles(cluster: &Cluster, requests: &[CureRequest]) -> Vec<String> {
         .trusted()
         .map(|control| control.state.to_string());
     let state = state.unwrap_or_default();
+    let next = match missing_segments(cluster, &Evidence::default()) {
+        Ok(_) => "Let the server start and shut it down, on a copy if need be; of a standby, heal the primary".into(),
+        Err(why) => format!(
+            "WAL breaks before its end ({why}): a server that starts refuses, or loses what came after without a word. Name more WAL with --wal, or take the rows out with pgclinic salvage first"
+        ),
+    };
     vec![format!(
-        "the cluster was not shut down in good order (its state is: {state}): recovery at the next start would replay WAL over what is healed. Let the server start and shut it down, on a copy if need be; of a standby, heal the primary"
+        "the cluster was not shut down in good order (its state is: {state}): recovery at the next start would replay WAL over what is healed. {next}"
     )]
 }
 
@@ -201,7 +214,7 @@ impl Job<'_> {
             bytes: &page.now,
             item: request.item,
             column: request.column.as_deref(),
-            proven: self.proven.get(&(self.files.path(0), request.block)),
+            proven: self.proven.page(&self.files.path(0), request.block),
         };
         place.check_kind(own.files)?;
         let mut draft = (own.draft)(&place)?;

@@ -10,9 +10,10 @@ use pgclinic_source::read_exact_at;
 use super::draft::Draft;
 use super::heap_place::HeapPlace;
 use super::plan::Job;
-use super::restore_page::ProvenPage;
+use super::proven_pages::{PageRun, ProvenRun};
 use super::{CureUnit, CuredFiles};
 use crate::error::{Error, Result};
+use crate::operate::{Content, FileBeside};
 
 /// Name of the cure.
 pub const RESTORE_END: &str = "restore-end";
@@ -29,54 +30,61 @@ fn not_of_a_page(place: &HeapPlace<'_>) -> Result<Draft> {
     place.refuse("the page is there: only what is past the end of a file comes back so")
 }
 
+/// The cure, what it changes, and what it appends.
+pub(super) struct RestoredEnd {
+    pub(super) cure: Cure,
+    pub(super) changes: Vec<Change>,
+    pub(super) beside: Vec<FileBeside>,
+}
+
 /// Blocks of one segment that come back.
 struct Extension {
-    first: BlockNo,
+    pages: PageRun,
     before: Option<u64>,
     path: String,
     /// Bytes of its first block that are there.
     rest: Vec<u8>,
     /// Where that block begins.
     offset: u64,
-    bytes: Vec<u8>,
 }
 
 /// The cure, and what is written after the ends of the segments.
-pub(super) fn restore_end(job: &Job<'_>, request: &CureRequest) -> Result<(Cure, Vec<Change>)> {
-    let proven = proven_run(job, request);
-    let Some((_, first)) = proven.first() else {
+pub(super) fn restore_end(job: &Job<'_>, request: &CureRequest) -> Result<RestoredEnd> {
+    let own = (request.path.clone(), request.block);
+    let run = job.proven.runs.get(&own);
+    let Some(run) = run.filter(|run| !run.blocks.is_empty()) else {
         return Err(Error::Cure {
             place: format!("{}, block {}", request.path, request.block),
             why: "neither WAL nor a copy proves what stood past the end of the file; name more of them with --wal, --backup or --standby".into(),
         });
     };
-    let mut evidence = first.evidence.clone();
-    if proven.len() > 1 {
+    let mut evidence = run.evidence.clone();
+    if run.blocks.len() > 1 {
         evidence.push(format!(
             "{} more blocks, each proven in the same way",
-            proven.len() - 1
+            run.blocks.len() - 1
         ));
     }
-    let is_unverified = proven.iter().any(|(_, page)| page.is_unverified);
-    let extensions = extensions(job, &proven)?;
-    let blocks = proven.len();
-    let changes: Vec<(BlockNo, Change)> = extensions.iter().flat_map(Extension::changes).collect();
-    let pages = changes
-        .iter()
-        .map(|(block, change)| page_change(*block, change))
-        .collect();
-    let changes = changes.into_iter().map(|(_, change)| change).collect();
+    let (mut pages, mut beside) = (Vec::new(), Vec::new());
+    for extension in extensions(job, run)? {
+        pages.extend(extension.part_of_a_block()?);
+        let (page, file) = extension.append()?;
+        pages.push(page);
+        beside.push(file);
+    }
+    let changes = pages.iter().map(|page| page.change.clone()).collect();
     let cure = Cure {
         id: job.id(request, &[]),
         name: RESTORE_END.into(),
-        safety: if is_unverified {
+        safety: if run.is_unverified {
             Safety::Lossy
         } else {
             Safety::Exact
         },
         place: place(job, request),
         summary: format!(
-            "{blocks} blocks from block {} on are written past the end of the file, as WAL says that they were but for hint bits",
+            "{} blocks from block {} on are written past the end of the file, as WAL says that they were but for hint bits",
+            run.blocks.len(),
             request.block
         ),
         evidence,
@@ -85,12 +93,16 @@ pub(super) fn restore_end(job: &Job<'_>, request: &CureRequest) -> Result<(Cure,
         rows: Vec::new(),
         rows_lost: Some(0),
         dangling: Vec::new(),
-        warnings: unverified_words(is_unverified),
+        warnings: unverified_words(run.is_unverified),
         outcome: CureOutcome::Planned,
         findings: Vec::new(),
         start: None,
     };
-    Ok((cure, changes))
+    Ok(RestoredEnd {
+        cure,
+        changes,
+        beside,
+    })
 }
 
 fn unverified_words(is_unverified: bool) -> Vec<String> {
@@ -99,14 +111,6 @@ fn unverified_words(is_unverified: bool) -> Vec<String> {
         .then(|| words.to_owned())
         .into_iter()
         .collect()
-}
-
-/// Proven blocks without a hole, from the first missing one on.
-fn proven_run<'a>(job: &Job<'a>, request: &CureRequest) -> Vec<(BlockNo, &'a ProvenPage)> {
-    let path = job.files.path(0);
-    let blocks = request.block..;
-    let run = blocks.map_while(|block| Some((block, job.proven.get(&(path.clone(), block))?)));
-    run.collect()
 }
 
 fn place(job: &Job<'_>, request: &CureRequest) -> Place {
@@ -130,25 +134,31 @@ fn segment_of(job: &Job<'_>, block: BlockNo) -> u32 {
     u32::try_from(u64::from(block) / per_segment).unwrap_or(u32::MAX)
 }
 
-fn extensions(job: &Job<'_>, proven: &[(BlockNo, &ProvenPage)]) -> Result<Vec<Extension>> {
-    let mut found: Vec<Extension> = Vec::new();
-    for (block, page) in proven {
-        let path = job.files.path(segment_of(job, *block));
-        match found.last_mut().filter(|last| last.path == path) {
-            Some(last) => last.bytes.extend_from_slice(&page.bytes),
-            None => {
-                let before = length_of(job.files, segment_of(job, *block));
-                let (offset, rest) = rest_of(job, &path, before)?;
-                found.push(Extension {
-                    first: *block,
-                    before,
-                    path,
-                    rest,
-                    offset,
-                    bytes: page.bytes.clone(),
-                });
-            }
-        }
+/// The blocks of the run, segment by segment.
+fn extensions(job: &Job<'_>, run: &ProvenRun) -> Result<Vec<Extension>> {
+    let per_segment = job.cluster.build.segment_blocks().max(1);
+    let per_segment = BlockNo::try_from(per_segment).unwrap_or(BlockNo::MAX);
+    let mut found = Vec::new();
+    let mut first = run.blocks.start;
+    while first < run.blocks.end {
+        let segment = first / per_segment;
+        let end = segment.saturating_add(1).saturating_mul(per_segment);
+        let end = end.min(run.blocks.end);
+        let path = job.files.path(segment);
+        let before = length_of(job.files, segment);
+        let (offset, rest) = rest_of(job, &path, before)?;
+        found.push(Extension {
+            pages: PageRun {
+                run: run.clone(),
+                blocks: first..end,
+                skip: rest.len(),
+            },
+            before,
+            path,
+            rest,
+            offset,
+        });
+        first = end;
     }
     Ok(found)
 }
@@ -177,22 +187,57 @@ fn length_of(files: &ForkFiles, segment: u32) -> Option<u64> {
 }
 
 impl Extension {
-    /// What is there of the first block is made right, and the file longer.
-    fn changes(&self) -> Vec<(BlockNo, Change)> {
-        let (own, behind) = self.bytes.split_at(self.rest.len().min(self.bytes.len()));
-        let of_rest = (own != self.rest).then(|| Change::Bytes {
+    fn unreadable(&self, error: &std::io::Error) -> Error {
+        Error::Cure {
+            place: self.path.clone(),
+            why: error.to_string(),
+        }
+    }
+
+    /// What is there of the first block is made right.
+    fn part_of_a_block(&self) -> Result<Option<PageChange>> {
+        let first = self.pages.blocks.start;
+        let page = self.pages.run.page(first);
+        let mut page = page.map_err(|error| self.unreadable(&error))?;
+        page.truncate(self.rest.len());
+        let change = (page != self.rest).then(|| Change::Bytes {
             path: self.path.clone(),
             offset: self.offset,
             before: self.rest.clone(),
-            after: own.to_vec(),
+            after: page,
         });
-        let longer = Change::Extend {
-            path: self.path.clone(),
+        Ok(change.map(|change| page_change(first, &change)))
+    }
+
+    /// The file becomes longer, or is made.
+    fn append(self) -> Result<(PageChange, FileBeside)> {
+        let mut hasher = blake3::Hasher::new();
+        let mut len = 0;
+        let read = self.pages.each(&mut |bytes| {
+            hasher.update(bytes);
+            len += bytes.len() as u64;
+            Ok(())
+        });
+        read.map_err(|error| self.unreadable(&error))?;
+        let blake3 = hasher.finalize().to_hex().to_string();
+        let from = format!("{}.appended", self.path.replace('/', "-"));
+        let change = Change::Append {
+            path: self.path,
             before: self.before,
-            after: behind.to_vec(),
+            len,
+            from: from.clone(),
+            blake3: blake3.clone(),
         };
-        let changes = of_rest.into_iter().chain([longer]);
-        changes.map(|change| (self.first, change)).collect()
+        let page = PageChange {
+            after: blake3,
+            ..page_change(self.pages.blocks.start, &change)
+        };
+        let content = Content::Pages(self.pages);
+        let file = FileBeside {
+            name: from,
+            content,
+        };
+        Ok((page, file))
     }
 }
 

@@ -1,10 +1,7 @@
 //! A page comes back as the WAL leaves it: the newest image, or the page of a backup or another
 //! copy, with every later record of the block.
 
-use std::collections::BTreeMap;
-
 use pgclinic_cluster::Cluster;
-use pgclinic_format::BlockNo;
 use pgclinic_model::plan::Safety;
 
 use super::draft::Draft;
@@ -22,21 +19,6 @@ pub(super) const CURE: Cure = Cure {
     files: CuredFiles::Tables,
     draft: restore_page,
 };
-
-/// A page that is proven.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct ProvenPage {
-    /// Its bytes.
-    pub bytes: Vec<u8>,
-    /// How it is proven, a sentence each.
-    pub evidence: Vec<String>,
-    /// Whether the bytes of the copy that it begins with are right is unknown: it has no data
-    /// checksums.
-    pub is_unverified: bool,
-}
-
-/// Pages that are proven, by the first file of their fork and their block.
-pub type ProvenPages = BTreeMap<(String, BlockNo), ProvenPage>;
 
 fn restore_page(place: &HeapPlace<'_>) -> Result<Draft> {
     let Some(proven) = place.proven else {

@@ -8,7 +8,7 @@ use pgclinic_source::Presence;
 use super::draft::Draft;
 use super::heap_place::HeapPlace;
 use super::plan::id_of;
-use super::restore_page::ProvenPages;
+use super::proven_pages::ProvenPages;
 use super::{CureUnit, CuredFiles};
 use crate::error::{Error, Result};
 
@@ -39,7 +39,7 @@ pub(super) fn restore_segment(
     };
     let name = request.path.strip_prefix("pg_wal/");
     let name = name.filter(|name| !name.contains('/'));
-    let own = name.zip(proven.get(&(request.path.clone(), request.block)));
+    let own = name.zip(proven.page(&request.path, request.block));
     let (name, segment) = own.ok_or_else(|| {
         refuse("no directory has the segment, with WAL that leads through it; name more of them with --wal".into())
     })?;

@@ -12,8 +12,8 @@ use pgclinic_source::{Presence, read_all};
 use super::draft::Draft;
 use super::heap_place::HeapPlace;
 use super::plan::id_of;
+use super::proven_pages::{ProvenPage, ProvenPages};
 use super::restore_end::page_change;
-use super::restore_page::{ProvenPage, ProvenPages};
 use super::{CureUnit, CuredFiles};
 use crate::error::{Error, Result};
 
@@ -176,7 +176,7 @@ impl<'a> StatusFile<'a> {
         let last = request.block.saturating_add(count.into()).min(end);
         let pages = (request.block..last).filter(|page| u64::from(*page) >= self.first);
         let own = pages.map_while(|page| {
-            let page_of_it = proven.get(&(self.path.to_owned(), page))?;
+            let page_of_it = proven.page(self.path, page)?;
             Some((page, page_of_it))
         });
         own.collect()

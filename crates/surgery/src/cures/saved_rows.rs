@@ -88,20 +88,14 @@ fn of_table(
     if rows > 0 {
         let name = format!("{stem}.csv");
         found.push((
-            FileBeside {
-                name: name.clone(),
-                bytes: csv,
-            },
+            FileBeside::of_bytes(name.clone(), csv),
             account(name, rows, 0),
         ));
     }
     if as_hex > 0 {
         let name = format!("{stem}.hex.csv");
         found.push((
-            FileBeside {
-                name: name.clone(),
-                bytes: hex,
-            },
+            FileBeside::of_bytes(name.clone(), hex),
             account(name, as_hex, as_hex),
         ));
     }

@@ -193,10 +193,8 @@ fn explained(
     draft.warnings.extend(warnings(filled, &fates, pages));
     draft.warnings.extend(missing_links(cluster));
     draft.tables = fates.tables;
-    draft.beside.push(FileBeside {
-        name: LIST.into(),
-        bytes: fates.list.into_bytes(),
-    });
+    let list = FileBeside::of_bytes(LIST, fates.list.into_bytes());
+    draft.beside.push(list);
     draft
 }
 

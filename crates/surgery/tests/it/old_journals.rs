@@ -51,6 +51,8 @@ fn kind(change: &Change) -> &'static str {
         Change::Cut { .. } => "cut",
         Change::Extend { before: None, .. } => "extend, made",
         Change::Extend { .. } => "extend",
+        Change::Append { before: None, .. } => "append, made",
+        Change::Append { .. } => "append",
         Change::Remove { .. } => "remove",
         Change::Write { kept: None, .. } => "write",
         Change::Write { .. } => "write, anew",
@@ -67,6 +69,8 @@ fn the_corpus_has_every_kind_of_change() {
     let changes = journals.iter().flat_map(|(_, own)| &own.patch.changes);
     let found: BTreeSet<&str> = changes.map(kind).collect();
     let all = [
+        "append",
+        "append, made",
         "bytes",
         "cut",
         "directory",

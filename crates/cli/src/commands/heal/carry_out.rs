@@ -46,6 +46,7 @@ impl Job<'_> {
         let plan = plan_heal(&cluster, &requests, self.proven)?;
         refuse_other_cures(&shown, chosen, &plan)?;
         let (patch, control_file) = (plan.patch.clone(), plan.basis.control_file.clone());
+        let files_to_append = plan.beside.clone();
         let mut planned = document_of(&cluster, &home, plan);
         planned.evidence.clone_from(&shown.evidence);
         planned.not_healed.clone_from(&shown.not_healed);
@@ -55,6 +56,7 @@ impl Job<'_> {
         let journal = journal.unwrap_or_else(|| journal_beside(&home, "heal"));
         let (mut beside, saved) = rows_to_save(&cluster, &planned.cures, &world.temp_folder)?;
         beside.push(plan_file(&planned)?);
+        beside.extend(files_to_append);
         let operation = Operation {
             pgdata: &home,
             patch: &patch,
@@ -134,10 +136,8 @@ pub(super) fn identifier(document: &HealDocument) -> Result<u64, Failure> {
 }
 
 pub(super) fn plan_file(document: &HealDocument) -> Result<FileBeside, Failure> {
-    Ok(FileBeside {
-        name: PLAN_FILE.into(),
-        bytes: serde_json::to_vec_pretty(document)?,
-    })
+    let bytes = serde_json::to_vec_pretty(document)?;
+    Ok(FileBeside::of_bytes(PLAN_FILE, bytes))
 }
 
 /// For whoever reads the journal.

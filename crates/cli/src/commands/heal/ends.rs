@@ -2,48 +2,35 @@
 //! blocks that are gone.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use pgclinic_cluster::wal::{Evidence, ForkEnd, NotProven};
-use pgclinic_cluster::{Cluster, ForkFiles, RelationFileName};
+use pgclinic_cluster::{Cluster, ForkFiles, MissingBlocks, RelationFileName};
 use pgclinic_format::Fork;
 use pgclinic_model::document::{CheckDocument, CureRequest, FileKind, NotHealed};
 use pgclinic_model::{Finding, Severity, shell_word};
-use pgclinic_surgery::cures::{ProvenPage, RESTORE_END};
+use pgclinic_surgery::cures::{ProvenRun, RESTORE_END};
 
-use super::evidence::{Found, Search, address_of, words};
+use super::evidence::{Found, Search, address_of};
 use crate::exit::Failure;
 
-/// More blocks would make a journal that is too large to be read again.
-const BLOCKS_MAX: u32 = 8192;
 /// Rules by which a table ends too early.
-const RULES: [&str; 4] = [
+const RULES: [&str; 6] = [
     "file-truncated",
     "pages-beyond-end",
     "missing-file",
+    "missing-segment",
     "partial-block",
+    "short-segment",
 ];
 
 /// A table that ends too early.
 pub(super) struct TruncatedTable {
     pub(super) files: ForkFiles,
     relation: String,
-    /// The first block that is missing.
-    pub(super) first: u32,
-    /// No segment is missing between others; the last one may end within a block.
-    has_no_gap: bool,
+    pub(super) missing: MissingBlocks,
     /// The last one that another file names.
     last_named: Option<u32>,
-    /// A saved plan asks for it, which was made with what other files name.
-    is_planned: bool,
-}
-
-/// Blocks that come back with one plan.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-struct Part {
-    /// The first one that does not.
-    until: u32,
-    /// Where the table ends.
-    end: u32,
 }
 
 /// The finding is that a table ends too early.
@@ -63,7 +50,7 @@ pub(super) fn truncated_tables(
     forks: &BTreeMap<String, ForkFiles>,
 ) -> Vec<TruncatedTable> {
     let findings = document.findings.iter().filter(|own| is_of_end(own));
-    let mut found: BTreeMap<String, TruncatedTable> = BTreeMap::new();
+    let mut found: BTreeMap<(String, u32), TruncatedTable> = BTreeMap::new();
     for finding in findings {
         let Some(path) = first_file(&finding.place.path) else {
             continue;
@@ -73,9 +60,24 @@ pub(super) fn truncated_tables(
         };
         let last = finding.facts.get("last_missing");
         let last = last.and_then(|last| u32::try_from(last.as_u64()?).ok());
-        let table = table_of(files, finding.place.relation_name(), cluster, last);
-        let own = found.entry(path).or_insert(table);
-        own.last_named = own.last_named.max(last);
+        let relation = finding.place.relation_name();
+        let missing = files.missing_blocks(cluster.build);
+        let has_gap = missing.len() > 1;
+        for missing in missing {
+            let names_more = last.is_some_and(|last| last >= missing.first);
+            // A gap says nothing of what would come behind the last segment.
+            if has_gap && missing.gap_end.is_none() && !names_more {
+                continue;
+            }
+            let own = found.entry((path.clone(), missing.first));
+            let own = own.or_insert_with(|| TruncatedTable {
+                missing,
+                files: files.clone(),
+                relation: relation.clone(),
+                last_named: None,
+            });
+            own.last_named = own.last_named.max(last);
+        }
     }
     found.into_values().collect()
 }
@@ -89,34 +91,15 @@ pub(super) fn planned_tables(
     let own = requests.iter().filter(|own| own.cure == RESTORE_END);
     let tables = own.filter_map(|request| {
         let files = files_of(&request.path, cluster, forks)?;
-        let table = table_of(files, String::new(), cluster, None);
+        let mut missing = files.missing_blocks(cluster.build).into_iter();
         Some(TruncatedTable {
-            is_planned: true,
-            ..table
+            missing: missing.find(|missing| missing.first == request.block)?,
+            files,
+            relation: String::new(),
+            last_named: None,
         })
     });
     tables.collect()
-}
-
-fn table_of(
-    files: ForkFiles,
-    relation: String,
-    cluster: &Cluster,
-    last_named: Option<u32>,
-) -> TruncatedTable {
-    let build = cluster.build;
-    let first = files.blocks(build.block_size, build.segment_bytes);
-    let bytes: u64 = files.segments.iter().map(|segment| segment.len).sum();
-    let block_size = u64::from(build.block_size);
-    let rest = bytes.saturating_sub(first.saturating_mul(block_size));
-    TruncatedTable {
-        has_no_gap: rest < block_size,
-        first: u32::try_from(first).unwrap_or(u32::MAX),
-        files,
-        relation,
-        last_named,
-        is_planned: false,
-    }
 }
 
 /// The first file of the relation that has this one.
@@ -152,12 +135,11 @@ fn files_of(
     })
 }
 
-/// Where the table ended, if WAL or a copy proves that.
+/// Where the table ended, if WAL or a copy proves that; before a segment that is there, all blocks
+/// are missing.
 fn proven_end(table: &TruncatedTable, end: Option<&ForkEnd>) -> Result<u32, String> {
-    if !table.has_no_gap {
-        return Err(
-            "a segment between others is missing: what stands after it would be in the way".into(),
-        );
+    if let Some(next) = table.missing.gap_end {
+        return Ok(next);
     }
     let end = end.ok_or("no WAL could be read that says where the table ended")?;
     let blocks = match (end.is_from_wal, end.in_copies) {
@@ -175,7 +157,7 @@ fn proven_end(table: &TruncatedTable, end: Option<&ForkEnd>) -> Result<u32, Stri
             "by WAL and copies the table ends before block {blocks}, and other files name its block {named}"
         ));
     }
-    if blocks <= table.first {
+    if blocks <= table.missing.first {
         return Err(format!(
             "by WAL and copies the table has {blocks} blocks, and no more"
         ));
@@ -183,25 +165,10 @@ fn proven_end(table: &TruncatedTable, end: Option<&ForkEnd>) -> Result<u32, Stri
     Ok(blocks)
 }
 
-/// As many blocks as one journal holds. The rest is left for the next plan only where that is sure
-/// to find it: where another file names a block of it, so that the table counts as damaged until
-/// then.
-fn part_of(table: &TruncatedTable, end: u32) -> Result<Part, String> {
-    let missing = end - table.first;
-    if missing <= BLOCKS_MAX {
-        return Ok(Part { until: end, end });
+fn end_words(table: &TruncatedTable, blocks: u32, end: Option<&ForkEnd>) -> String {
+    if table.missing.gap_end.is_some() {
+        return format!("the next segment begins with block {blocks}");
     }
-    let until = table.first.saturating_add(BLOCKS_MAX);
-    let is_found_again = table.last_named.is_some_and(|last| last >= until);
-    if is_found_again || table.is_planned {
-        return Ok(Part { until, end });
-    }
-    Err(format!(
-        "{missing} blocks are missing, one plan gives back {BLOCKS_MAX} at most, and no other file names a block after those, so that nothing would show that the rest is missing: restore the file from a backup, with the cluster rolled forward"
-    ))
-}
-
-fn end_words(blocks: u32, end: Option<&ForkEnd>) -> String {
     let is_from_wal = end.is_some_and(|end| end.is_from_wal);
     if is_from_wal {
         format!(
@@ -230,7 +197,7 @@ impl Search<'_, '_> {
             Ok(()) => found.requests.push(CureRequest {
                 cure: RESTORE_END.into(),
                 path: table.files.path(0),
-                block: table.first,
+                block: table.missing.first,
                 item: None,
                 column: None,
             }),
@@ -246,81 +213,42 @@ impl Search<'_, '_> {
         evidence: &Evidence<'_>,
         found: &mut Found,
     ) -> Result<Result<(), String>, Failure> {
-        let part = match part_of(table, blocks) {
-            Ok(part) => part,
-            Err(why) => return Ok(Err(why)),
-        };
-        let addresses: Vec<_> = (table.first..part.until)
+        let addresses: Vec<_> = (table.missing.first..blocks)
             .map(|block| address_of(&table.files, block))
             .collect();
         let recovered = self.recover(evidence, &addresses);
         // The server makes a table longer by more blocks than it fills: those at the end may never
         // have been written.
         let named = end.map_or(0, |end| end.blocks);
-        let named = named.max(table.last_named.map_or(0, |last| last.saturating_add(1)));
-        let mut pages = Vec::new();
-        for block in &recovered.blocks {
+        let named = named
+            .max(table.missing.gap_end.unwrap_or(0))
+            .max(table.last_named.map_or(0, |last| last.saturating_add(1)));
+        let mut run = ProvenRun {
+            blocks: table.missing.first..table.missing.first,
+            evidence: Vec::new(),
+            is_unverified: false,
+            recovered: Arc::new(recovered),
+        };
+        for block in &run.recovered.blocks {
             let number = block.address.block;
             match &block.outcome {
-                Ok(exact) => {
-                    let bytes = recovered.page(block).map_err(|error| {
-                        Failure::new(format!("a recovered page is lost: {error}"))
-                    })?;
-                    let Some(bytes) = bytes else { continue };
-                    let mut evidence = exact.evidence();
-                    if number == table.first {
-                        evidence.push(end_words(blocks, end));
+                Ok(exact) if number == run.blocks.end => {
+                    run.blocks.end += 1;
+                    run.is_unverified |= self.is_unverified(&exact.origin);
+                    if number == table.missing.first {
+                        run.evidence = exact.evidence();
+                        run.evidence.push(end_words(table, blocks, end));
                     }
-                    pages.push((
-                        number,
-                        ProvenPage {
-                            bytes,
-                            evidence,
-                            is_unverified: self.is_unverified(&exact.origin),
-                        },
-                    ));
                 }
-                Err(NotProven::NoPage { .. }) if number >= named && number > table.first => {}
+                Ok(_) => return Ok(Err("blocks between others are not proven".into())),
+                Err(NotProven::NoPage { .. })
+                    if number >= named && number > table.missing.first => {}
                 Err(why) => return Ok(Err(format!("block {number}: {why}"))),
             }
         }
-        let is_run = pages
-            .iter()
-            .zip(table.first..)
-            .all(|((own, _), block)| *own == block);
-        if !is_run {
-            return Ok(Err("blocks between others are not proven".into()));
-        }
-        if part.until < part.end {
-            found.not_healed.push(self.left_for_the_next(table, part));
-        }
-        let path = table.files.path(0);
-        let pages = pages.into_iter();
-        found
-            .proven
-            .extend(pages.map(|(block, page)| ((path.clone(), block), page)));
+        let own = (table.files.path(0), table.missing.first);
+        found.proven.runs.insert(own, run);
         Ok(Ok(()))
-    }
-
-    /// Until then the table counts as damaged.
-    fn left_for_the_next(&self, table: &TruncatedTable, part: Part) -> NotHealed {
-        let mut command = vec![
-            "pgclinic heal".to_owned(),
-            shell_word(&self.pgdata.display().to_string()),
-        ];
-        command.extend(words(self.evidence));
-        command.push("--yes".into());
-        NotHealed {
-            path: table.files.path(0),
-            relation: Some(table.relation.clone()),
-            blocks: vec![[u64::from(part.until), u64::from(part.end)]],
-            needs_loss: false,
-            why: vec![format!(
-                "one plan gives back {BLOCKS_MAX} blocks at most: the next one goes on with block {}. Start no server before the table has its {} blocks",
-                part.until, part.end
-            )],
-            commands: vec![command.join(" ")],
-        }
     }
 
     fn not_given_back(&self, table: &TruncatedTable, why: String) -> NotHealed {
@@ -328,7 +256,10 @@ impl Search<'_, '_> {
         NotHealed {
             path: table.files.path(0),
             relation: Some(table.relation.clone()),
-            blocks: vec![[u64::from(table.first), u64::from(table.first) + 1]],
+            blocks: vec![[
+                u64::from(table.missing.first),
+                u64::from(table.missing.first) + 1,
+            ]],
             needs_loss: true,
             why: vec![why],
             commands: vec![format!(

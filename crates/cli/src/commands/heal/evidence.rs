@@ -202,7 +202,7 @@ impl Search<'_, '_> {
         let truncated = planned_tables(requests, self.cluster, &files);
         let lost = planned_pages(requests, self.cluster.layout.major);
         self.prove(&wanted, &truncated, &lost, &mut found)?;
-        found.proven.extend(self.segments_again(requests)?);
+        found.proven.add(self.segments_again(requests)?);
         Ok(found.proven)
     }
 
@@ -296,7 +296,7 @@ impl Search<'_, '_> {
         // A block past the end tells how far the WAL goes there.
         let past_ends = truncated
             .iter()
-            .map(|table| address_of(&table.files, table.first));
+            .map(|table| address_of(&table.files, table.missing.first));
         let addresses: Vec<BlockAddress> = of_pages.chain(past_ends).collect();
         let recovered = self.recover(&evidence, &addresses);
         let mut unproven: Vec<Unproven<'_>> = Vec::new();
@@ -320,7 +320,7 @@ impl Search<'_, '_> {
                             continue;
                         }
                     };
-                    found.proven.insert(
+                    found.proven.pages.insert(
                         (page.files.path(0), page.block),
                         ProvenPage {
                             bytes,

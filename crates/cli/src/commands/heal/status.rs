@@ -14,7 +14,7 @@ use pgclinic_format::StatusLog;
 use pgclinic_format::slru::PAGES_PER_SEGMENT;
 use pgclinic_model::document::{CureRequest, FileKind, HealDocument, NotChecked, NotHealed};
 use pgclinic_model::{Finding, Severity, shell_word};
-use pgclinic_surgery::cures::{ProvenPage, ProvenPages, RESTORE_STATUS};
+use pgclinic_surgery::cures::{ProvenByBlock, ProvenPage, ProvenPages, RESTORE_STATUS};
 
 use super::evidence::{Found, Search};
 use super::{Arguments, plan_of};
@@ -179,7 +179,7 @@ impl Search<'_, '_> {
             match self.proven_file(path, pages, &proven) {
                 Ok((requests, own)) => {
                     found.requests.extend(requests);
-                    found.proven.extend(own);
+                    found.proven.pages.extend(own);
                 }
                 Err(mut why) => {
                     why.extend(recovered.refused_copies.iter().cloned());
@@ -197,8 +197,8 @@ impl Search<'_, '_> {
         path: &str,
         pages: &BTreeSet<StatusAddress>,
         proven: &BTreeMap<StatusAddress, &RecoveredStatusPage>,
-    ) -> Result<(Vec<CureRequest>, ProvenPages), Vec<String>> {
-        let mut own = ProvenPages::new();
+    ) -> Result<(Vec<CureRequest>, ProvenByBlock), Vec<String>> {
+        let mut own = ProvenByBlock::new();
         for address in pages {
             let Some(recovered) = proven.get(address) else {
                 return Err(vec![format!(

@@ -5,7 +5,7 @@ use std::path::Path;
 use pgclinic_cluster::Cluster;
 use pgclinic_cluster::wal::{Evidence, FoundSegments, missing_segments};
 use pgclinic_model::document::{CureRequest, HealDocument, HealEvidence, NotChecked};
-use pgclinic_surgery::cures::{ProvenPage, ProvenPages, RESTORE_SEGMENT};
+use pgclinic_surgery::cures::{ProvenByBlock, ProvenPage, ProvenPages, RESTORE_SEGMENT};
 
 use super::evidence::Search;
 use super::{Arguments, plan_of};
@@ -45,7 +45,7 @@ pub(super) fn planned(
         }
     };
     let proven = proven_segments(&found);
-    let requests: Vec<CureRequest> = proven.keys().map(|(path, _)| request(path)).collect();
+    let requests: Vec<CureRequest> = proven.pages.keys().map(|(path, _)| request(path)).collect();
     let document = plan_of(cluster, pgdata, &requests, &proven)?;
     Ok(Some((with_rest(document, named), proven)))
 }
@@ -83,7 +83,7 @@ fn proven_segments(found: &FoundSegments) -> ProvenPages {
         };
         ((segment.path.clone(), 0), page)
     });
-    segments.collect()
+    ProvenPages::from(segments.collect::<ProvenByBlock>())
 }
 
 impl Search<'_, '_> {
@@ -96,9 +96,9 @@ impl Search<'_, '_> {
     /// The segments that a saved plan puts in place, found again.
     pub(super) fn segments_again(&self, requests: &[CureRequest]) -> Result<ProvenPages, Failure> {
         if requests.iter().all(|own| own.cure != RESTORE_SEGMENT) {
-            return Ok(ProvenPages::new());
+            return Ok(ProvenPages::default());
         }
         let found = self.segments()?.map_err(Failure::new)?;
-        Ok(found.map_or_else(ProvenPages::new, |found| proven_segments(&found)))
+        Ok(found.map_or_else(ProvenPages::default, |found| proven_segments(&found)))
     }
 }
