@@ -1,4 +1,5 @@
-//! Writes a page of every kind into a folder, to be looked at.
+//! Writes a page of every kind into a folder, to be looked at, and one of each saved document that
+//! is named.
 
 #![allow(
     clippy::cast_possible_truncation,
@@ -13,8 +14,12 @@ mod common;
 use std::path::Path;
 use std::{env, fs, io};
 
+use serde_json::Value;
+
 fn main() -> io::Result<()> {
-    let folder = env::args().nth(1).unwrap_or_else(|| ".".into());
+    let mut words = env::args().skip(1);
+    let folder = words.next().unwrap_or_else(|| ".".into());
+    let folder = Path::new(&folder);
     let samples = [
         ("healthy", common::healthy()),
         ("damaged", common::damaged()),
@@ -22,12 +27,28 @@ fn main() -> io::Result<()> {
         ("inspect", common::inspect()),
         ("drill", common::drill()),
         ("blind", common::blind()),
+        ("rehearsal", common::rehearsal()),
         ("experiment", common::experiment()),
         ("salvaged", common::salvaged()),
+        ("measured", common::measured()),
+        ("differing", common::differing()),
+        ("heal", common::heal()),
     ];
     for (name, document) in samples {
-        let page = common::render("html", &document);
-        fs::write(Path::new(&folder).join(format!("{name}.html")), page)?;
+        write(folder, name, &document)?;
+    }
+    for path in words {
+        let text = fs::read(&path)?;
+        let document: Value = serde_json::from_slice(&text).map_err(io::Error::other)?;
+        let name = Path::new(&path).file_stem().unwrap_or_default();
+        write(folder, &name.to_string_lossy(), &document)?;
     }
     Ok(())
+}
+
+fn write(folder: &Path, name: &str, document: &Value) -> io::Result<()> {
+    let is_measured = document["schema"] == "pgclinic.measure/1";
+    let figures = is_measured.then(|| common::figure_kinds(document));
+    let page = common::render_figures("html", document, &figures.unwrap_or_default());
+    fs::write(folder.join(format!("{name}.html")), page)
 }

@@ -7,6 +7,7 @@ use pgclinic_model::Severity;
 use pgclinic_model::document::{CheckDocument, FileKind, Finding, Place, RelationSummary};
 
 use crate::rows_at_risk::{Rows, rows_at_risk};
+use crate::view::permalinks;
 use crate::words;
 
 /// Longest chain of `caused_by` that is followed; a longer one is a circle.
@@ -91,6 +92,11 @@ impl<'a> Group<'a> {
         }
     }
 
+    /// Where a page tells of it.
+    pub(crate) fn place(&self) -> String {
+        permalinks::of_relation(self.database, &self.name)
+    }
+
     /// Severity of its worst finding.
     pub(crate) fn worst(&self) -> Option<Severity> {
         self.own.iter().map(|finding| finding.severity).min()
@@ -164,18 +170,26 @@ pub(crate) fn blocks_of<'a>(findings: impl Iterator<Item = &'a Finding>) -> Vec<
 
 /// The findings of a document as groups.
 pub(crate) fn groups(document: &CheckDocument) -> Vec<Group<'_>> {
+    of_findings(&document.relations, &document.findings)
+}
+
+/// Relations, and findings in them or elsewhere, as groups.
+pub(crate) fn of_findings<'a>(
+    relations: &'a [RelationSummary],
+    findings: &'a [Finding],
+) -> Vec<Group<'a>> {
     let mut shelf = Shelf::default();
-    for fork in &document.relations {
+    for fork in relations {
         shelf.of_fork(fork).forks.push(fork);
     }
-    let roots = root_of_each(&document.findings);
+    let roots = root_of_each(findings);
     let mut followers: HashMap<&str, Vec<&Finding>> = HashMap::new();
-    for (finding, root) in document.findings.iter().zip(&roots) {
+    for (finding, root) in findings.iter().zip(&roots) {
         if finding.id != root.id {
             followers.entry(root.id.as_str()).or_default().push(finding);
         }
     }
-    for (finding, root) in document.findings.iter().zip(&roots) {
+    for (finding, root) in findings.iter().zip(&roots) {
         let group = shelf.of_place(&finding.place);
         group.own.push(finding);
         if finding.id == root.id {

@@ -20,6 +20,7 @@ mod measured;
 mod page_labels;
 mod rows_at_risk;
 mod salvaged;
+mod treemap;
 mod view;
 mod words;
 

@@ -70,7 +70,8 @@ pub(super) fn told<'g, 'a>(groups: &'g [Group<'a>]) -> Vec<Told<'g, 'a>> {
 /// One section for relations that are alike.
 pub(super) fn relations(alike: &[Numbered<'_, '_>]) -> Block {
     let total = count_of(alike.len());
-    let id = alike.first().map_or(0, |(number, _)| *number);
+    let leading = alike.first().map_or(0, |(number, _)| *number);
+    let id = alike.first().map(|(_, group)| group.place());
     let roots = alike.iter().filter_map(|(_, group)| group.roots.first());
     let (about, blocks) = match roots.clone().next() {
         Some(first) => {
@@ -82,7 +83,7 @@ pub(super) fn relations(alike: &[Numbered<'_, '_>]) -> Block {
                 .plain(format!("  in {}", plural(total, "relation")));
             let messages = roots.map(|root| root.finding.message.as_str());
             let named = alike.iter().zip(messages);
-            let items = named.map(|((number, group), message)| item(*number, group, id, message));
+            let items = named.map(|((number, group), message)| item(*number, group, leading, message));
             let frame = Frame::Finding(severity.name());
             let all = Part::new(frame, title).of(first_items(items.collect()));
             ("with the same finding", vec![all])
@@ -90,14 +91,14 @@ pub(super) fn relations(alike: &[Numbered<'_, '_>]) -> Block {
         None => {
             let items = alike.iter().map(|(number, group)| {
                 let words = say::elsewhere(group.following_elsewhere);
-                item(*number, group, id, &words)
+                item(*number, group, leading, &words)
             });
             let about = "without a finding of their own";
             (about, first_items(items.collect()))
         }
     };
     let title = plural(total, "relation");
-    let part = Part::new(Frame::Relation, title).id(format!("r{id}"));
+    let part = Part::new(Frame::Relation, title).id(id.unwrap_or_default());
     part.about(about).of(blocks)
 }
 
@@ -107,7 +108,7 @@ fn item(number: usize, group: &Group<'_>, first: usize, message: &str) -> Words 
     let mut words = Words::default();
     if number != first {
         words = words
-            .and(Look::Target, format!("r{number}"))
+            .and(Look::Target, group.place())
             .only(Medium::Page);
     }
     words

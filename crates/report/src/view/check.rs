@@ -5,7 +5,7 @@ use std::collections::HashMap;
 
 use pgclinic_model::document::{CheckDocument, Coverage, Evidence, Place, Verdict as Answer};
 
-use super::picture::{ForkMap, Picture};
+use super::picture::{ForkMap, PartsBar, Picture};
 use super::{
     Block, Dump, Fold, Frame, Look, Meaning, ParagraphStyle, Part, Row, Table, Tone, Verdict, View,
     Words, card, columns, fold, in_terminal, inherent, looked_at, number, on_page, reasons,
@@ -41,7 +41,7 @@ pub(super) fn view(document: &CheckDocument, options: &Options<'_>) -> View {
         blocks.push(match told {
             Told::One(number, group) => {
                 let pages = evidence.get(&number).map(Vec::as_slice).unwrap_or_default();
-                relation(number, group, Cures::of(document), pages)
+                relation(group, Cures::of(document), pages)
             }
             Told::Many(alike) => alike::relations(&alike),
         });
@@ -91,13 +91,23 @@ fn first_lines(document: &CheckDocument, groups: &[Group<'_>], meaning: Meaning)
             &[format!("level {}", document.level.name())],
         ))
         .meaning(meaning)
-        .bar((&document.coverage).into());
+        .bar(PartsBar::of_coverage(
+            &document.coverage,
+            damaged_bytes(document),
+        ));
     let since = document.since.as_ref().map(|since| text(say::since(since)));
     vec![
         Block::Verdict(verdict),
         in_terminal(since.into_iter().collect()),
         on_page(vec![Block::Facts(facts(document))]),
     ]
+}
+
+/// Bytes of pages that hold damage.
+fn damaged_bytes(document: &CheckDocument) -> u64 {
+    let ranges = document.relations.iter().flat_map(|fork| &fork.damaged);
+    let blocks: u64 = ranges.map(|[start, end]| end.saturating_sub(*start)).sum();
+    blocks.saturating_mul(document.target.block_size.unwrap_or(0).into())
 }
 
 fn facts(document: &CheckDocument) -> Vec<(&'static str, Words)> {
@@ -153,8 +163,8 @@ fn overview(document: &CheckDocument, groups: &[Group<'_>]) -> Vec<Block> {
     }
     let columns =
         columns("Relation | Kind | Worst | Findings > | Damaged pages > | Rows at risk >");
-    let rows = groups.iter().enumerate().map(|(at, group)| {
-        let link = Look::Link(format!("#r{at}"));
+    let rows = groups.iter().map(|group| {
+        let link = Look::Link(format!("#{}", group.place()));
         let worst = group.worst().unwrap_or(pgclinic_model::Severity::Note);
         Row::of(vec![
             Words::default().and(link, &group.name),
@@ -173,7 +183,7 @@ fn overview(document: &CheckDocument, groups: &[Group<'_>]) -> Vec<Block> {
     vec![section("Findings by relation").of(blocks)]
 }
 
-fn relation(number: usize, group: &Group<'_>, cures: Cures, pages: &[&Evidence]) -> Block {
+fn relation(group: &Group<'_>, cures: Cures, pages: &[&Evidence]) -> Block {
     let mut blocks = vec![on_page(maps(group))];
     for run in group.runs() {
         blocks.extend(finding::run(&run, group, cures));
@@ -183,7 +193,7 @@ fn relation(number: usize, group: &Group<'_>, cures: Cures, pages: &[&Evidence])
         blocks.push(Block::Text(ParagraphStyle::Quiet, words.into()));
     }
     blocks.push(on_page(evidence(pages, group)));
-    let part = Part::new(Frame::Relation, words(&group.name)).id(format!("r{number}"));
+    let part = Part::new(Frame::Relation, words(&group.name)).id(group.place());
     part.about(about(group)).of(blocks)
 }
 

@@ -5,6 +5,8 @@ use pgclinic_model::document::{
     Copy, CopyPosition, DiffBlock, DiffDocument, DiffFile, DiffFork, Difference, Target,
 };
 
+use super::permalinks;
+use super::picture::{Fate, PartsBar};
 use super::{
     Block, Fold, Look, ParagraphStyle, Row, Style, Table, Tone, Verdict, View, Words, and_more,
     columns, fold, in_terminal, inherent, list, meaning, not_done, on_page, section, target_facts,
@@ -29,10 +31,9 @@ pub(super) fn view(document: &DiffDocument) -> View {
         ("B", &document.b, document.position_b.as_ref()),
     ];
     let lines = sides.map(|(name, target, position)| text(side(name, target, position)));
-    let facts = sides.map(|(name, target, position)| side_facts(name, target, position));
     let mut blocks = vec![Block::Verdict(verdict(document)), in_terminal(lines.into())];
     blocks.extend(diffed::parting(document).map(text));
-    blocks.push(on_page(facts.into()));
+    blocks.push(on_page(vec![both_sides(document)]));
     blocks.extend(not_done("Not compared", &document.coverage.not_checked));
     let forks = document.forks.iter().filter(|fork| !fork.is_hints_only());
     let forks: Vec<&DiffFork> = forks.collect();
@@ -44,6 +45,7 @@ pub(super) fn view(document: &DiffDocument) -> View {
     blocks.push(in_terminal(without_contradiction(&rest)));
     let title = section("Files in which blocks differ");
     let all = forks.iter().map(|own| fork(own));
+    blocks.push(on_page(faults_by_fork(&bad)));
     blocks.push(on_page(title.unless_empty(all.collect())));
     blocks.extend(inherent(&document.coverage.not_checked));
     View::new(
@@ -73,7 +75,22 @@ fn verdict(document: &DiffDocument) -> Verdict {
         say::run(&document.tool)
     ))
     .meaning(meaning::diff(document))
+    .bar(blocks_bar(document))
     .in_lines()
+}
+
+/// What became of the blocks of both.
+fn blocks_bar(document: &DiffDocument) -> PartsBar {
+    let counts = document.counts();
+    let contradict = counts.iter().filter(|(way, _)| way.is_contradiction());
+    let contradict: u64 = contradict.map(|(_, blocks)| blocks).sum();
+    let differ: u64 = counts.iter().map(|(_, blocks)| blocks).sum();
+    let parts = [
+        (Fate::Sound, document.coverage.blocks_equal, "equal"),
+        (Fate::Doubtful, differ - contradict, "differ for a reason"),
+        (Fate::Bad, contradict, "contradict the other copy"),
+    ];
+    PartsBar::of(parts, |number| say::plural(number, "block"))
 }
 
 fn side(name: &str, target: &Target, position: Option<&CopyPosition>) -> String {
@@ -95,17 +112,79 @@ fn side(name: &str, target: &Target, position: Option<&CopyPosition>) -> String 
     format!("{name}  {}: {}{stands}", target.spec, say::target(target))
 }
 
-fn side_facts(name: &str, target: &Target, position: Option<&CopyPosition>) -> Block {
+/// What is known of the copies, and how sound they are, side by side.
+fn both_sides(document: &DiffDocument) -> Block {
+    let (a, b) = (
+        side_facts(&document.a, document.position_a.as_ref()),
+        side_facts(&document.b, document.position_b.as_ref()),
+    );
+    let known = a.into_iter().zip(b);
+    let known = known.filter(|((_, a), (_, b))| !(a.is_empty() && b.is_empty()));
+    let mut rows = vec![Row::of(vec![
+        "path".into(),
+        Words::default().code(&document.a.spec),
+        Words::default().code(&document.b.spec),
+    ])];
+    let at_fault = |blocks: u64| match blocks {
+        0 => Words::default().and(Look::Right, "none known"),
+        blocks => Words::default().and(Look::Wrong, say::count(blocks)),
+    };
+    rows.extend(document.sound.map(|sound| {
+        Row::of(vec![
+            "blocks at fault".into(),
+            at_fault(sound.at_fault_a),
+            at_fault(sound.at_fault_b),
+        ])
+    }));
+    rows.extend(known.map(|((name, a), (_, b))| Row::of(vec![name.into(), a, b])));
+    let table = Table::new(columns("Of each copy | A | B"), rows);
+    section("The two copies").of(vec![Block::Table(table)])
+}
+
+fn side_facts(target: &Target, position: Option<&CopyPosition>) -> Vec<(&'static str, Words)> {
     let mut facts = target_facts(target);
-    if let Some(position) = position {
-        let timeline = position.timeline.map(|timeline| timeline.to_string());
-        facts.extend([
-            ("redo point", words(&position.redo)),
-            ("end of its WAL", words(&position.end)),
-            ("timeline", timeline.unwrap_or_default().into()),
-        ]);
-    }
-    section(format!("{name}: {}", target.spec)).of(vec![Block::Facts(facts)])
+    let of = |fact: fn(&CopyPosition) -> String| position.map(fact).unwrap_or_default().into();
+    let timeline = |own: &CopyPosition| {
+        let timeline = own.timeline.map(|timeline| timeline.to_string());
+        timeline.unwrap_or_default()
+    };
+    facts.extend([
+        ("redo point", of(|own| own.redo.clone())),
+        ("end of its WAL", of(|own| own.end.clone())),
+        ("timeline", of(timeline)),
+    ]);
+    facts
+}
+
+/// Forks that contradict, with the blocks at fault in each copy.
+fn faults_by_fork(forks: &[&DiffFork]) -> Vec<Block> {
+    let rows = forks.iter().map(|fork| {
+        let bad = fork.blocks.iter();
+        let bad = bad.filter(|block| block.difference.is_contradiction());
+        let (a, rest): (Vec<_>, Vec<_>) = bad.partition(|own| own.copy == Some(Copy::A));
+        let (b, unknown): (Vec<_>, Vec<_>) =
+            rest.into_iter().partition(|own| own.copy == Some(Copy::B));
+        let more = if fork.blocks_omitted > 0 { "+" } else { "" };
+        let number = |blocks: &[&DiffBlock]| match blocks.len() {
+            0 => Words::default(),
+            len => words(format!("{}{more}", say::count(count_of(len)))),
+        };
+        let link = Look::Link(format!("#{}", place_of(fork)));
+        Row::of(vec![
+            Words::default().and(link, fork.name()),
+            number(&a),
+            number(&b),
+            number(&unknown),
+        ])
+    });
+    let columns = columns("Relation | At fault in A > | At fault in B > | Nothing tells >");
+    let table = Table::new(columns, rows).style(Style::Board);
+    section("Where they contradict").unless_empty(table.unless_empty())
+}
+
+/// Where a page tells of a fork.
+fn place_of(fork: &DiffFork) -> String {
+    permalinks::of_relation(fork.database.as_deref(), &fork.name())
 }
 
 /// Relation maps and files with the status of transactions.
@@ -168,6 +247,7 @@ fn fork(fork: &DiffFork) -> Block {
     }
     let name = Words::default().strong(fork.name());
     self::fold(Fold::Item, is_open, name)
+        .id(place_of(fork))
         .about(diffed::ways(fork))
         .of(vec![
             Block::Text(ParagraphStyle::Quiet, diffed::about(fork).into()),

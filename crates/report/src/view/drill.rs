@@ -1,7 +1,10 @@
 //! The scoreboard of a drill: what was hurt, what found it, what the server said.
 
-use pgclinic_model::document::{DrillDocument, DrillRow, Level, NotRun, RowOutcome, ServerAnswer};
+use pgclinic_model::document::{
+    DrillDocument, DrillRow, Level, NotRun, OutcomeCounts, RowOutcome, ServerAnswer,
+};
 
+use super::picture::{Fate, PartsBar};
 use super::{
     Block, Fold, Frame, Look, Medium, Part, Row, Span, Style, Table, Tone, Verdict, View, Words,
     before_the_end, card, entries, fold, in_terminal, left, looked_at, meaning, not_done, number,
@@ -102,6 +105,17 @@ fn banner(document: &DrillDocument) -> Verdict {
         &[level(document.level)],
     ))
     .meaning(meaning::drill(document))
+    .bar(outcomes_bar(document.outcomes))
+}
+
+/// What became of the injuries.
+fn outcomes_bar(outcomes: OutcomeCounts) -> PartsBar {
+    let parts = [
+        (Fate::Sound, outcomes.passed, "passed"),
+        (Fate::Unknown, outcomes.blind, "blind as declared"),
+        (Fate::Bad, outcomes.failed, "failed"),
+    ];
+    PartsBar::of(parts, count)
 }
 
 /// Those that nothing found are counted apart: nobody passed anything.

@@ -80,6 +80,8 @@ fn both(
         there
             .iter()
             .filter_map(|(_, kind, figure)| match figure {
+                // A single value is no picture: its row says it.
+                Figure::Spread(spread) if spread.minimum == spread.maximum => None,
                 Figure::Spread(spread) => Some(Picture::Histogram(histogram(kind, spread))),
                 Figure::Points(points) => Some(Picture::Scatter(kind.summary, points.clone())),
                 _ => None,

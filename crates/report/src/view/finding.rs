@@ -9,9 +9,10 @@ use super::{
     Block, Fold, Frame, Look, ParagraphStyle, Part, Step, Steps, Words, and_more, entries, fold,
     list, on_page, text, words,
 };
-use crate::groups::{Cures, Group, Root, Run, blocks_of, count_by_rule};
+use crate::groups::{self, Cures, Group, Root, Run, blocks_of, count_by_rule};
 use crate::hex;
 use crate::view::next::command_or_words;
+use crate::view::picture::StripMark;
 use crate::words as say;
 use crate::words::{count, count_of};
 
@@ -61,13 +62,30 @@ pub(super) fn run(run: &Run<'_, '_>, group: &Group<'_>, cures: Cures) -> Vec<Blo
     blocks
 }
 
-/// A finding whose relation the reader already knows.
-pub(super) fn alone(finding: &Finding) -> Block {
-    let root = Root {
-        finding,
-        followers: Vec::new(),
-    };
-    one(&root, &finding.place.path, Cures::Each)
+/// Findings of one page, whose relation the reader already knows.
+pub(super) fn of_page(findings: &[Finding]) -> Vec<Block> {
+    let groups = groups::of_findings(&[], findings);
+    let all = groups.iter().flat_map(|group| {
+        let runs = group.runs().into_iter();
+        runs.flat_map(|own| run(&own, group, Cures::Each)).collect::<Vec<_>>()
+    });
+    all.collect()
+}
+
+/// The same as marks on the page drawn to scale; those told of by themselves have links.
+pub(super) fn strip_marks(findings: &[Finding], len: usize) -> Vec<StripMark> {
+    let groups = groups::of_findings(&[], findings);
+    let roots = groups.iter().flat_map(|group| &group.roots);
+    let roots: BTreeSet<&str> = roots.map(|root| root.finding.id.as_str()).collect();
+    let marks = findings.iter().filter_map(|finding| {
+        let bytes = hex::clamp(finding.place.bytes?, len);
+        (!bytes.is_empty()).then(|| StripMark {
+            bytes,
+            words: format!("{}: {}", finding.rule, finding.message),
+            link: roots.contains(finding.id.as_str()).then(|| identity(finding)),
+        })
+    });
+    marks.take(MARKS_MAX).collect()
 }
 
 fn one(root: &Root<'_>, path: &str, cures: Cures) -> Block {

@@ -45,9 +45,8 @@ pub(super) fn view(document: &HealDocument) -> View {
     blocks.extend(not_done("Not checked", &document.not_checked));
     blocks.extend(applied(document));
     blocks.extend(document.proof.iter().map(proof));
-    let others = document.other_findings.iter().map(finding::alone);
     let title = section("Other findings on the same pages, which this heal is not about");
-    blocks.extend(title.unless_empty(others.collect()));
+    blocks.extend(title.unless_empty(finding::of_page(&document.other_findings)));
     let warnings = document.warnings.iter().map(words);
     blocks.extend(card(Tone::Warn, "To know").unless_empty(list(warnings)));
     let next = meaning::heal(document).next;
@@ -193,7 +192,7 @@ fn cure(place: usize, cure: &Cure) -> Block {
     blocks.extend(rows(&cure.rows));
     blocks.extend(dangling(&cure.dangling));
     blocks.extend(cure.start.as_deref().map_or_else(Vec::new, start));
-    blocks.extend(cure.findings.iter().map(finding::alone));
+    blocks.extend(finding::of_page(&cure.findings));
     section(title).about(cure.place.to_string()).of(blocks)
 }
 

@@ -2,26 +2,34 @@
 
 use pgclinic_model::document::{Field, InspectDocument, ItemAnatomy, PageAnatomy, ValueAnatomy};
 
-use super::picture::Picture;
+use super::picture::{Picture, Strip};
 use super::{
-    Block, Dump, Fold, Look, Medium, ParagraphStyle, Row, Table, Tone, Verdict, View, Words,
+    Block, Dump, Fold, Frame, Look, Medium, ParagraphStyle, Part, Row, Table, Tone, Verdict, View, Words,
     columns, entries, finding, fold, in_terminal, looked_at, meaning, not_done, on_page, rules,
     section, target_facts, text, words,
 };
 use crate::words::{byte_range, count, plural};
 use crate::{Options, hex};
 
+/// So many items that are wrong are open at first.
+const OPEN_MAX: usize = 5;
+
 pub(super) fn view(document: &InspectDocument, options: &Options<'_>) -> View {
     let anatomy = &document.anatomy;
     let page = hex::decode(&anatomy.page);
     let mut blocks = vec![Block::Verdict(title(document))];
     if let Some(page) = page.as_ref().filter(|_| !anatomy.ranges.is_empty()) {
-        let strip = Picture::Strip(page.len(), anatomy.ranges.clone());
-        blocks.push(Block::Picture(strip));
+        blocks.push(Block::Picture(Picture::Strip(Strip {
+            len: page.len(),
+            ranges: anatomy.ranges.clone(),
+            marks: finding::strip_marks(&document.findings, page.len()),
+        })));
     }
     blocks.push(on_page(vec![Block::Facts(facts(document))]));
     blocks.extend(not_done("Not checked", &document.coverage.not_checked));
-    blocks.extend(document.findings.iter().map(finding::alone));
+    let findings = finding::of_page(&document.findings);
+    let title = Part::new(Frame::PageSection, "What is wrong with it");
+    blocks.extend(title.unless_empty(findings));
     blocks.extend(section("Header").unless_empty(fields(&anatomy.header)));
     blocks.extend(items(&anatomy.items));
     blocks.extend(section("Special space").unless_empty(fields(&anatomy.special)));
@@ -125,13 +133,19 @@ fn items(items: &[ItemAnatomy]) -> Vec<Block> {
     if items.is_empty() {
         return Vec::new();
     }
+    let wrong = items.iter().filter(|own| is_wrong(own)).count();
     let mut blocks = vec![Block::Filter(".item", "")];
-    blocks.extend(items.iter().map(item));
+    blocks.extend(items.iter().map(|own| item(own, wrong <= OPEN_MAX)));
     vec![section("Line pointers and items").of(blocks)]
 }
 
-fn item(own: &ItemAnatomy) -> Block {
-    let is_wrong = own.fault.is_some() || own.header.iter().any(|field| field.fault.is_some());
+fn is_wrong(own: &ItemAnatomy) -> bool {
+    own.fault.is_some() || own.header.iter().any(|field| field.fault.is_some())
+}
+
+/// What is wrong with it is seen where `few` items are wrong.
+fn item(own: &ItemAnatomy, few: bool) -> Block {
+    let is_wrong = is_wrong(own);
     let kind = if is_wrong { Fold::Fault } else { Fold::Item };
     let place = format!(
         "at {}: lp_off {}, lp_len {}",
@@ -154,7 +168,8 @@ fn item(own: &ItemAnatomy) -> Block {
         blocks.push(in_terminal(header_lines(&own.header)));
     }
     blocks.extend(values(&own.values));
-    fold(kind, is_wrong, title).of(blocks)
+    let fold = fold(kind, is_wrong && few, title);
+    fold.id(format!("item-{}", own.item)).of(blocks)
 }
 
 fn header_lines(header: &[Field]) -> Vec<Block> {

@@ -1,17 +1,17 @@
 //! The figures of a cluster's relations: the largest in tables, and of each its figures and
 //! pictures. A terminal gives every figure of a few relations alone.
 
-use pgclinic_format::types::FIRST_NORMAL_OID;
 use pgclinic_model::document::{
     Advice, Figure, Growth, MeasureDocument, MeasuredColumn, MeasuredRelation, Sections,
 };
 use pgclinic_model::{FigureKinds, FigureList};
 
 use super::figures::{figures, named_figures, shares};
+use super::relation_names::RelationNames;
 use super::{
-    Block, Fold, Frame, Look, Part, Row, Style, Table, Tone, Verdict, View, Words, and_more,
+    Block, Fold, FoldState, Frame, Look, ParagraphStyle, Part, Row, Style, Table, Tone, Verdict, View, Words, and_more,
     columns, fold, in_terminal, inherent, list, looked_at, meaning, not_done, number, on_page,
-    section, short_list, target_facts, text, words,
+    section, short_list, space, target_facts, text, words,
 };
 use crate::Options;
 use crate::figure_words::{interval, time};
@@ -23,15 +23,24 @@ use crate::words::{bytes, count, count_of, plural};
 const LISTED_MAX: usize = 25;
 /// So many relations or fewer are told in whole in a terminal.
 const TERMINAL_WHOLE_MAX: usize = 8;
-/// Relations that get figures and pictures of their own on a page.
-const PAGE_WHOLE_MAX: usize = 200;
+/// Relations and columns that get figures and pictures of their own on a page, which stays below a
+/// megabyte with them.
+const PAGE_WHOLE_MAX: usize = 120;
+/// So many of them are the server's own.
+const SERVERS_WHOLE_MAX: usize = 5;
+/// Relations of one kind that a page lists, and of the server's own.
+const PAGE_LISTED_MAX: usize = 250;
+const SERVERS_LISTED_MAX: usize = 20;
 /// Hints, limits, columns and relations that grow are listed up to this number in a terminal.
 const NOTED_MAX: usize = 10;
 
 pub(super) fn view(document: &MeasureDocument, options: &Options<'_>) -> View {
     let kinds = options.figures;
+    let names = RelationNames::of(document);
     let mut relations: Vec<_> = document.relations.iter().collect();
     relations.sort_by_key(|own| std::cmp::Reverse(own.bytes));
+    let whole = told_in_whole(&relations);
+    let is_told = |own: &MeasuredRelation| whole.iter().any(|told| std::ptr::eq(*told, own));
     let mut blocks = vec![
         Block::Verdict(verdict(document)),
         on_page(vec![Block::Facts(target_facts(&document.target))]),
@@ -41,26 +50,31 @@ pub(super) fn view(document: &MeasureDocument, options: &Options<'_>) -> View {
     blocks.extend(not_done("Not measured", &document.coverage.not_checked));
     blocks.extend(inherent(&document.coverage.not_checked));
     // A page begins with what follows from the figures, a terminal ends with it.
+    let space = || space::space(document, &is_told);
+    blocks.push(on_page(space()));
     blocks.push(on_page(advice(document)));
+    let told = Told {
+        names: &names,
+        is_told: &is_told,
+    };
     if document.relations.len() <= TERMINAL_WHOLE_MAX {
-        let whole = document.relations.iter();
-        blocks.push(in_terminal(
-            whole.map(|own| whole_relation(0, own, kinds)).collect(),
-        ));
-        blocks.push(on_page(overview(&relations)));
+        let all = document.relations.iter();
+        let all = all.map(|own| whole_relation(FoldState::Yes, own, &names, kinds));
+        blocks.push(in_terminal(all.collect()));
+        blocks.push(on_page(overview(&relations, &told)));
     } else {
-        blocks.extend(overview(&relations));
+        blocks.extend(overview(&relations, &told));
         blocks.push(in_terminal(large_objects(document, &kinds.of_databases)));
     }
     blocks.push(on_page(databases(document, &kinds.of_databases)));
-    let numbered = relations.iter().enumerate();
-    let with_figures = numbered.filter(|(_, own)| !own.sections.is_empty());
-    let whole = with_figures
-        .take(PAGE_WHOLE_MAX)
-        .map(|(at, own)| whole_relation(at, own, kinds));
-    blocks.push(on_page(vec![
-        section("Relation by relation").of(whole.collect()),
-    ]));
+    let single = if whole.len() == 1 { FoldState::Yes } else { FoldState::No };
+    let whole = whole
+        .iter()
+        .map(|own| whole_relation(single, own, &names, kinds));
+    blocks.push(on_page(
+        section("Relation by relation").unless_empty(whole.collect()),
+    ));
+    blocks.push(in_terminal(space()));
     blocks.push(in_terminal(advice(document)));
     View::new(
         "Measurements",
@@ -69,6 +83,42 @@ pub(super) fn view(document: &MeasureDocument, options: &Options<'_>) -> View {
         &document.tool,
         blocks,
     )
+}
+
+/// Of users' relations the largest, and of the server's those that still have room: each takes some
+/// kilobytes, and so does each of its columns.
+fn told_in_whole<'a>(relations: &[&'a MeasuredRelation]) -> Vec<&'a MeasuredRelation> {
+    let relations = relations.iter().copied();
+    let with_figures = relations.filter(|own| !own.sections.is_empty());
+    let (servers, own): (Vec<_>, Vec<_>) = with_figures.partition(|own| space::is_servers(own));
+    let mut room = PAGE_WHOLE_MAX;
+    let servers = servers.into_iter().take(SERVERS_WHOLE_MAX);
+    let fitting = own.into_iter().chain(servers).filter(|own| {
+        let needed = 1 + own.columns.len();
+        let fits = needed <= room;
+        room = room.saturating_sub(if fits { needed } else { 0 });
+        fits
+    });
+    fitting.collect()
+}
+
+/// What relations are called, and of which a page tells more.
+struct Told<'n, 'a> {
+    names: &'n RelationNames<'a>,
+    is_told: &'n dyn Fn(&MeasuredRelation) -> bool,
+}
+
+impl Told<'_, '_> {
+    fn name(&self, own: &MeasuredRelation) -> Words {
+        let name = self.names.name(own);
+        let name = if (self.is_told)(own) {
+            let link = Look::Link(format!("#{}", space::place(own)));
+            Words::default().and(link, name)
+        } else {
+            words(name)
+        };
+        titled(name, own)
+    }
 }
 
 fn verdict(document: &MeasureDocument) -> Verdict {
@@ -174,36 +224,47 @@ fn cell(own: &MeasuredRelation, section: &str, name: &str) -> Words {
 }
 
 /// The tables of all relations, and how long values are kept.
-fn overview(relations: &[&MeasuredRelation]) -> Vec<Block> {
-    let mut blocks = vec![Block::Filter(".board tbody tr", "")];
+fn overview(relations: &[&MeasuredRelation], told: &Told<'_, '_>) -> Vec<Block> {
+    let mut blocks = vec![Block::Filter("#relations .board tbody tr", "")];
     for board in &BOARDS {
-        let numbered = relations.iter().copied().enumerate();
-        let picked: Vec<_> = numbered.filter(|(_, own)| (board.picks)(own)).collect();
+        let relations = relations.iter().copied();
+        let picked: Vec<_> = relations.filter(|own| (board.picks)(own)).collect();
         if !picked.is_empty() {
-            blocks.extend(board_of(board, &picked));
+            blocks.extend(board_of(board, &picked, told));
         }
     }
     blocks.extend(long_values(relations));
-    vec![Part::new(Frame::PageSection, "Relations, the largest first").of(blocks)]
+    let part = Part::new(Frame::PageSection, "Relations, the largest first");
+    vec![part.id("relations").of(blocks)]
 }
 
 /// On a page all of people, and folded below them those of the server itself; in a terminal the
 /// largest. What is under a thousandth of the largest is left out there.
-fn board_of(board: &Board, picked: &[(usize, &MeasuredRelation)]) -> Vec<Block> {
-    let (servers, own): (Vec<_>, Vec<_>) = picked.iter().partition(|(_, own)| is_servers(own));
-    let table = |rows: &[(usize, &MeasuredRelation)]| {
-        let rows = rows.iter().map(|(at, own)| row(board, *at, own));
-        Table::new(columns(board.columns), rows).style(Style::Cards)
+fn board_of(board: &Board, picked: &[&MeasuredRelation], told: &Told<'_, '_>) -> Vec<Block> {
+    let (servers, own): (Vec<_>, Vec<_>) = picked.iter().partition(|own| space::is_servers(own));
+    let table = |rows: &[&MeasuredRelation]| {
+        let rows = rows.iter().map(|own| row(board, own, told));
+        Table::new(columns(board.columns), rows).style(Style::Board)
     };
-    let mut page = table(&own).unless_empty();
+    let first = |rows: &[&MeasuredRelation], limit: usize| {
+        let (shown, rest) = rows.split_at(rows.len().min(limit));
+        let mut blocks = table(shown).unless_empty();
+        if !rest.is_empty() {
+            let line = smaller(count_of(rest.len()));
+            blocks.push(Block::Text(ParagraphStyle::Quiet, line.into()));
+        }
+        blocks
+    };
+    let mut page = first(&own, PAGE_LISTED_MAX);
     if !servers.is_empty() {
         let relations = plural(count_of(servers.len()), "relation");
-        let title = format!("{relations} of the server itself");
-        page.push(fold(Fold::More, own.is_empty(), title).of(table(&servers).unless_empty()));
+        let size = bytes(servers.iter().map(|own| own.bytes).sum());
+        let title = words(format!("{relations} of the server itself")).quiet(format!(" {size}"));
+        page.push(fold(Fold::More, own.is_empty(), title).of(first(&servers, SERVERS_LISTED_MAX)));
     }
-    let (picked, _) = picked.split_at(picked.partition_point(|(_, own)| own.bytes > 0));
-    let least = picked.first().map_or(0, |(_, own)| own.bytes / 1000);
-    let worth = picked.partition_point(|(_, own)| own.bytes >= least);
+    let (picked, _) = picked.split_at(picked.partition_point(|own| own.bytes > 0));
+    let least = picked.first().map_or(0, |own| own.bytes / 1000);
+    let worth = picked.partition_point(|own| own.bytes >= least);
     let listed = table(picked).short(worth.min(LISTED_MAX), smaller);
     vec![
         on_page(vec![Part::new(Frame::PageSection, board.title).of(page)]),
@@ -218,14 +279,8 @@ fn smaller(more: u64) -> String {
     )
 }
 
-fn is_servers(own: &MeasuredRelation) -> bool {
-    own.relation_oid.is_some_and(|oid| oid < FIRST_NORMAL_OID)
-}
-
-fn row(board: &Board, at: usize, own: &MeasuredRelation) -> Row {
-    let link = Look::Link(format!("#r{at}"));
-    let mut cells = vec![titled(Words::default().and(link, own.name()), own)];
-    cells.push(bytes(own.bytes).into());
+fn row(board: &Board, own: &MeasuredRelation, told: &Told<'_, '_>) -> Row {
+    let mut cells = vec![told.name(own), bytes(own.bytes).into()];
     let figures = board.figures.iter();
     cells.extend(figures.map(|name| cell(own, board.section, name)));
     // The last column of a board that has one more; printers leave out what has no column.
@@ -235,7 +290,7 @@ fn row(board: &Board, at: usize, own: &MeasuredRelation) -> Row {
 }
 
 /// The name with its database.
-fn titled(name: Words, own: &MeasuredRelation) -> Words {
+pub(super) fn titled(name: Words, own: &MeasuredRelation) -> Words {
     match &own.database {
         Some(database) => name.quiet(format!(" in {database}")),
         None => name,
@@ -243,9 +298,18 @@ fn titled(name: Words, own: &MeasuredRelation) -> Words {
 }
 
 /// Every figure of one relation.
-fn whole_relation(at: usize, own: &MeasuredRelation, kinds: &FigureKinds) -> Block {
-    let title = titled(Words::default().strong(own.name()), own);
-    let about = format!("{}, {}", bytes(own.bytes), plural(own.blocks, "page"));
+fn whole_relation(
+    opened: FoldState,
+    own: &MeasuredRelation,
+    names: &RelationNames<'_>,
+    kinds: &FigureKinds,
+) -> Block {
+    let name = names.name(own);
+    let mut about = format!("{}, {}", bytes(own.bytes), plural(own.blocks, "page"));
+    if name != own.name() {
+        about.push_str(&format!(", {}", own.name()));
+    }
+    let title = titled(Words::default().strong(name), own);
     let mut blocks = ledger(own);
     blocks.extend(figures(
         &kinds.of_relations,
@@ -255,8 +319,8 @@ fn whole_relation(at: usize, own: &MeasuredRelation, kinds: &FigureKinds) -> Blo
     for column in &own.columns {
         blocks.extend(whole_column(column, &kinds.of_columns));
     }
-    let fold = fold(Fold::Item, at < 3, title).about(about);
-    fold.id(format!("r{at}")).of(blocks)
+    let fold = Part::new(Frame::Fold(Fold::Item, opened), title).about(about);
+    fold.id(space::place(own)).of(blocks)
 }
 
 fn whole_column(column: &MeasuredColumn, kinds: &FigureList) -> Vec<Block> {
@@ -349,7 +413,7 @@ fn long_values(relations: &[&MeasuredRelation]) -> Vec<Block> {
     let headers = columns(
         "TOASTed values of = TOASTed values of | Stored > | Decompressed > | As they are > | pglz > | lz4 > | Outside > | Old >",
     );
-    let table = Table::new(headers, rows).style(Style::Cards);
+    let table = Table::new(headers, rows).style(Style::Board);
     let title = Part::new(Frame::PageSection, "TOASTed values");
     title.unless_empty(table.short(NOTED_MAX, smaller).unless_empty())
 }

@@ -22,10 +22,13 @@ mod loss_drill;
 mod meaning;
 mod measure;
 mod next;
+pub(crate) mod permalinks;
 pub(crate) mod picture;
 mod plan;
 mod rehearsal;
+mod relation_names;
 mod salvage;
+mod space;
 mod table;
 mod words;
 
@@ -40,7 +43,7 @@ use pgclinic_model::document::{HexRange, NotChecked, Target, Tool};
 
 use crate::words as say;
 use crate::{Document, Options, RuleText};
-use picture::{CoverageBar, Picture};
+use picture::{PartsBar, Picture};
 
 /// A whole document.
 pub(crate) struct View {
@@ -85,6 +88,7 @@ pub(crate) enum Block {
     /// A drawing; a terminal leaves it out.
     Picture(Picture),
     /// A field that picks from what the selector finds, and buttons for its marks; on the page.
+    /// Long tables have a field without it.
     Filter(&'static str, &'static str),
     /// Blocks of one medium.
     Only(Medium, Vec<Block>),
@@ -132,8 +136,8 @@ pub(crate) struct Verdict {
     pub(crate) about: Words,
     /// What it means, and what to type next.
     pub(crate) meaning: Meaning,
-    /// How much was checked.
-    pub(crate) bar: Option<CoverageBar>,
+    /// What became of the parts of the whole.
+    pub(crate) bar: Option<PartsBar>,
     /// How a terminal writes it.
     pub(crate) line: Line,
 }
@@ -164,9 +168,9 @@ pub(crate) struct Part {
 /// What a part looks like.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Frame {
-    /// A heading.
+    /// A heading, which the head of a page leads to.
     Section,
-    /// A heading that the terminal leaves out.
+    /// The same, and the terminal leaves it out.
     PageSection,
     /// A heading that the filter of a page picks by.
     Relation,
@@ -309,8 +313,8 @@ impl Verdict {
         self
     }
 
-    /// With how much was checked.
-    pub(crate) fn bar(mut self, bar: CoverageBar) -> Self {
+    /// With what became of the parts of the whole.
+    pub(crate) fn bar(mut self, bar: PartsBar) -> Self {
         self.bar = Some(bar);
         self
     }
@@ -521,6 +525,12 @@ pub(crate) fn rules<'a>(names: impl Iterator<Item = &'a str>, options: &Options<
 
 /// The view of a document.
 pub(crate) fn of(document: &Document, options: &Options<'_>) -> View {
+    let mut view = without_places(document, options);
+    permalinks::give(&mut view.blocks);
+    view
+}
+
+fn without_places(document: &Document, options: &Options<'_>) -> View {
     match document {
         Document::Check(document) => {
             let mut view = check::view(document, options);

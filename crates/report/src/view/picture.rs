@@ -6,15 +6,18 @@ use pgclinic_model::document::{Coverage, HexRange};
 
 use crate::block_map::BlockMap;
 use crate::chart::Chart;
+use crate::words as say;
 
 /// A drawing.
 pub(crate) enum Picture {
     /// The blocks of a fork, the damaged ones crossed.
     Map(ForkMap),
-    /// A page drawn to scale: its length and what its bytes are.
-    Strip(usize, Vec<HexRange>),
+    /// A page drawn to scale.
+    Strip(Strip),
     /// Parts of a whole side by side.
     Shares(Shares),
+    /// Relations as tiles of their size.
+    Treemap(Treemap),
     /// How often values occur.
     Histogram(Histogram),
     /// Points of two numbers: the first to the right, the second upwards.
@@ -23,27 +26,82 @@ pub(crate) enum Picture {
     Curves(Curves),
 }
 
-/// How many bytes were seen, and what became of them.
-pub(crate) struct CoverageBar {
-    /// Bytes of the target.
-    pub(crate) seen: u64,
-    /// Checked.
-    pub(crate) checked: u64,
-    /// Left out.
-    pub(crate) skipped: u64,
-    /// Not readable.
-    pub(crate) unreadable: u64,
+/// A whole and what became of its parts, the good one first.
+pub(crate) struct PartsBar {
+    /// The parts; those of nothing are left out.
+    pub(crate) parts: Vec<BarPart>,
 }
 
-impl From<&Coverage> for CoverageBar {
-    fn from(coverage: &Coverage) -> Self {
-        CoverageBar {
-            seen: coverage.bytes_seen,
-            checked: coverage.bytes_checked,
-            skipped: coverage.bytes_skipped,
-            unreadable: coverage.bytes_unreadable,
+/// A part of a bar.
+pub(crate) struct BarPart {
+    /// How it is meant.
+    pub(crate) fate: Fate,
+    /// How much it is.
+    pub(crate) number: u64,
+    /// The same in words: `1.2 MiB damaged`.
+    pub(crate) words: String,
+}
+
+/// What became of a part.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Fate {
+    /// As it should be.
+    Sound,
+    /// In doubt, or not looked at.
+    Doubtful,
+    /// Damaged, lost.
+    Bad,
+    /// Nobody can tell.
+    Unknown,
+}
+
+impl PartsBar {
+    /// Parts with their numbers in words.
+    pub(crate) fn of(
+        parts: impl IntoIterator<Item = (Fate, u64, &'static str)>,
+        words: impl Fn(u64) -> String,
+    ) -> Self {
+        let parts = parts.into_iter().map(|(fate, number, name)| BarPart {
+            fate,
+            number,
+            words: format!("{} {name}", words(number)),
+        });
+        PartsBar {
+            parts: parts.filter(|part| part.number > 0).collect(),
         }
     }
+
+    /// Of all bytes of a target.
+    pub(crate) fn of_coverage(coverage: &Coverage, damaged: u64) -> Self {
+        let damaged = damaged.min(coverage.bytes_checked);
+        let parts = [
+            (Fate::Sound, coverage.bytes_checked - damaged, "sound"),
+            (Fate::Bad, damaged, "damaged"),
+            (Fate::Doubtful, coverage.bytes_skipped, "not checked"),
+            (Fate::Unknown, coverage.bytes_unreadable, "unreadable"),
+        ];
+        PartsBar::of(parts, say::bytes)
+    }
+}
+
+/// A page drawn to scale.
+pub(crate) struct Strip {
+    /// Its length.
+    pub(crate) len: usize,
+    /// What its bytes are.
+    pub(crate) ranges: Vec<HexRange>,
+    /// What is wrong with them.
+    pub(crate) marks: Vec<StripMark>,
+}
+
+/// Bytes that something is wrong with.
+pub(crate) struct StripMark {
+    /// The bytes.
+    pub(crate) bytes: std::ops::Range<usize>,
+    /// What is wrong.
+    pub(crate) words: String,
+    /// Where the page tells of it.
+    pub(crate) link: Option<String>,
 }
 
 /// The blocks of a fork.
@@ -68,6 +126,26 @@ pub(crate) struct Shares {
     pub(crate) total: u64,
     /// Bytes, class of the colour, words.
     pub(crate) parts: Vec<(u64, &'static str, &'static str)>,
+}
+
+/// Relations as tiles of their size, the largest first.
+pub(crate) struct Treemap {
+    /// The tiles.
+    pub(crate) tiles: Vec<Space>,
+}
+
+/// What one tile stands for.
+pub(crate) struct Space {
+    /// Its name.
+    pub(crate) name: String,
+    /// Class of its colour.
+    pub(crate) class: &'static str,
+    /// Its size.
+    pub(crate) bytes: u64,
+    /// How much of it would come back.
+    pub(crate) freed: u64,
+    /// Where the page tells of it.
+    pub(crate) link: Option<String>,
 }
 
 /// How often values occur, one bar a value or a range of values.

@@ -6,6 +6,7 @@ use pgclinic_model::document::{
     RehearsalServer, RehearsalTable,
 };
 
+use super::picture::{Fate, PartsBar};
 use super::{
     Block, Frame, Look, Part, Row, Table, Tone, Verdict, View, Words, and_more, before_the_end,
     card, columns, entries, in_terminal, looked_at, meaning, not_done, number, on_page, reasons_of,
@@ -82,7 +83,20 @@ fn verdict(document: &RehearsalDocument) -> Verdict {
         say::plural(score.rows, "row"),
         say::seconds(document.elapsed_s)
     );
-    Verdict::new(tone, word, extent)
+    Verdict::new(tone, word, extent).bar(injuries_bar(score))
+}
+
+/// What became of the injuries.
+fn injuries_bar(score: &RehearsalScore) -> PartsBar {
+    let found = score.detected.saturating_sub(score.explained);
+    let told = score.detected.saturating_add(score.blind);
+    let parts = [
+        (Fate::Sound, score.explained, "explained"),
+        (Fate::Doubtful, found, "found and not explained"),
+        (Fate::Unknown, score.blind, "blind, with a reason"),
+        (Fate::Bad, score.injuries.saturating_sub(told), "missed"),
+    ];
+    PartsBar::of(parts, count)
 }
 
 /// What is compared from one rehearsal to the next, each with its former value.

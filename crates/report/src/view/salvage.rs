@@ -4,12 +4,14 @@
 use std::cmp::Reverse;
 
 use pgclinic_model::document::{
-    CheckAccount, CountAccount, LargeObjectsAccount, Outcome, ReplayAccount, SalvageReport,
+    CheckAccount, CountAccount, LargeObjectsAccount, Outcome, ReplayAccount, RowCounts, SalvageReport,
     SequenceAccount, SnapshotAccount, TableAccount,
 };
 
+use super::permalinks;
+use super::picture::{Fate, PartsBar};
 use super::{
-    Block, Fold, Frame, Medium, ParagraphStyle, Part, Row, Style, Table, Tone, Verdict, View,
+    Block, Fold, Frame, Look, Medium, ParagraphStyle, Part, Row, Style, Table, Tone, Verdict, View,
     Words, and_more, card, columns, entries, fold, in_terminal, left, list, looked_at, meaning,
     not_done, number, on_page, reasons, right, section, short_list, target_facts, text, words,
 };
@@ -32,6 +34,7 @@ pub(super) fn view(account: &SalvageReport) -> View {
     let mut facts = target_facts(&account.target);
     facts.extend([("output format", words(form)), ("rows", words(rows))]);
     let mut blocks = vec![Block::Verdict(verdict), on_page(vec![Block::Facts(facts)])];
+    blocks.push(on_page(tables_written(account)));
     blocks.extend(snapshots(&account.snapshots));
     let lost = account.lost_databases.iter();
     let lost = lost.map(|lost| words(format!("database {}: {}", lost.database, lost.why)));
@@ -44,9 +47,9 @@ pub(super) fn view(account: &SalvageReport) -> View {
     let tables = tables.into_iter();
     let title_of_tables = Part::new(Frame::PageSection, "What is to be known of tables");
     blocks.extend(title_of_tables.unless_empty(tables.map(table).collect()));
+    blocks.push(on_page(other_counts(account)));
     blocks.extend(counts(&account.counts));
     blocks.extend(keys(&account.checks));
-    blocks.push(on_page(tables_written(account)));
     blocks.extend(large_objects(&account.large_objects));
     blocks.extend(sequences(&account.sequences));
     let inherent = account.not_salvaged.iter().filter(|entry| entry.inherent);
@@ -78,6 +81,24 @@ fn verdict(account: &SalvageReport) -> Verdict {
             &[format!("form {}, rows {}", account.form, account.rows)],
         ))
         .meaning(meaning::salvage(account))
+        .bar(rows_bar(&account.totals))
+}
+
+/// What became of the rows.
+fn rows_bar(rows: &RowCounts) -> PartsBar {
+    let doubtful = rows.suspect.min(rows.written);
+    let parts = [
+        (Fate::Sound, rows.written - doubtful, "written"),
+        (Fate::Doubtful, doubtful, "written, suspect"),
+        (Fate::Bad, rows.lost, "lost"),
+    ];
+    PartsBar::of(parts, |number| plural(number, "row"))
+}
+
+/// Where a page tells of a table.
+fn place_of(table: &TableAccount) -> String {
+    let name = format!("{}.{}", table.schema, table.table);
+    permalinks::of_relation(Some(&table.database), &name)
 }
 
 fn is_hurt(table: &TableAccount) -> bool {
@@ -185,7 +206,8 @@ fn table(table: &TableAccount) -> Block {
     } else {
         Fold::Item
     };
-    fold(kind, is_short, name).about(of).of(entries(8, rows))
+    let fold = fold(kind, is_short, name).about(of);
+    fold.id(place_of(table)).of(entries(8, rows))
 }
 
 /// Where rows were lost; a terminal has the first places.
@@ -260,26 +282,42 @@ fn keys(checks: &[CheckAccount]) -> Vec<Block> {
     vec![card(Tone::Plain, "Keys").of(blocks)]
 }
 
-/// A column of counts; all but the first two are left out where they are zero for all tables.
+/// A column of counts.
 type Count = (&'static str, fn(&TableAccount) -> u64);
 
-const COUNTS: [Count; 14] = [
+/// What everybody asks first, of every table.
+const FIRST_COUNTS: [Count; 5] = [
     ("Written", |table| table.rows.written),
-    ("Suspect", |table| table.rows.suspect),
     ("Live", |table| table.rows.live),
-    ("Dead", |table| table.rows.dead),
-    ("Carved", |table| table.rows.carved),
-    ("Mended", |table| table.rows.mended),
     ("Partial", |table| table.rows.partial),
+    ("Carved", |table| table.rows.carved),
+    ("Lost", |table| table.rows.lost),
+];
+
+/// The others; those that are zero for all tables are left out.
+const OTHER_COUNTS: [Count; 9] = [
+    ("Suspect", |table| table.rows.suspect),
+    ("Dead", |table| table.rows.dead),
+    ("Mended", |table| table.rows.mended),
     ("Uncertain", |table| table.rows.uncertain),
     ("Withheld", |table| table.rows.withheld),
-    ("Lost", |table| table.rows.lost),
-    ("Of these estimated", |table| table.rows.lost_estimated),
+    ("Lost by estimate", |table| table.rows.lost_estimated),
     ("Damaged pages", |table| table.damaged_pages),
     ("Not replayed", |table| table.not_replayed),
     ("Changed pages", |table| table.changed_pages),
 ];
 
+/// The name, which leads to what is to be known of a table.
+fn name_of(table: &TableAccount) -> Words {
+    let name = format!("{}.{}", table.schema, table.table);
+    if is_plain(table) {
+        words(name)
+    } else {
+        Words::default().and(Look::Link(format!("#{}", place_of(table))), name)
+    }
+}
+
+/// Every table, the one that lost most first.
 fn tables_written(account: &SalvageReport) -> Vec<Block> {
     if account.tables.is_empty() {
         return vec![Block::Text(
@@ -287,19 +325,16 @@ fn tables_written(account: &SalvageReport) -> Vec<Block> {
             "No table was written.".into(),
         )];
     }
-    let is_shown = |(name, of): &&Count| {
-        matches!(*name, "Written" | "Live") || account.tables.iter().any(|table| of(table) > 0)
-    };
-    let counts: Vec<&Count> = COUNTS.iter().filter(is_shown).collect();
+    let mut tables: Vec<&TableAccount> = account.tables.iter().collect();
+    tables.sort_by_key(|own| (Reverse(own.rows.lost), Reverse(is_hurt(own))));
     let snapshot = (account.snapshots.len() > 1).then(|| left("Snapshot"));
     let mut columns = columns("Table | Database");
-    columns.extend(counts.iter().map(|(name, _)| right(*name)));
+    columns.extend(FIRST_COUNTS.iter().map(|(name, _)| right(*name)));
     columns.extend(snapshot.clone());
     columns.extend([right("Bytes"), left("File")]);
-    let rows = account.tables.iter().map(|table| {
-        let name = format!("{}.{}", table.schema, table.table);
-        let mut cells = vec![words(name), words(&table.database)];
-        cells.extend(counts.iter().map(|(_, of)| number(of(table))));
+    let rows = tables.into_iter().map(|table| {
+        let mut cells = vec![name_of(table), words(&table.database)];
+        cells.extend(FIRST_COUNTS.iter().map(|(_, of)| number(of(table))));
         let numbers = || Vec::from_iter(table.snapshots.iter().map(u32::to_string)).join(", ");
         cells.extend(snapshot.as_ref().map(|_| words(numbers())));
         let file = table.file.as_deref();
@@ -307,8 +342,24 @@ fn tables_written(account: &SalvageReport) -> Vec<Block> {
         cells.push(file.unwrap_or("not written whole, and removed").into());
         Row::of(cells).fault(is_hurt(table))
     });
-    let table = Table::new(columns, rows).style(Style::Cards);
+    let table = Table::new(columns, rows).style(Style::Board);
     vec![section("Tables").of(vec![Block::Table(table)])]
+}
+
+/// The other counts of tables that have some.
+fn other_counts(account: &SalvageReport) -> Vec<Block> {
+    let is_shown = |(_, of): &&Count| account.tables.iter().any(|table| of(table) > 0);
+    let counts: Vec<&Count> = OTHER_COUNTS.iter().filter(is_shown).collect();
+    let has_some = |table: &&TableAccount| counts.iter().any(|(_, of)| of(table) > 0);
+    let rows = account.tables.iter().filter(has_some).map(|table| {
+        let mut cells = vec![name_of(table), words(&table.database)];
+        cells.extend(counts.iter().map(|(_, of)| number(of(table))));
+        Row::of(cells).fault(is_hurt(table))
+    });
+    let mut columns = columns("Table | Database");
+    columns.extend(counts.iter().map(|(name, _)| right(*name)));
+    let table = Table::new(columns, rows).style(Style::Board);
+    fold(Fold::Card, false, "Other counts of tables").unless_empty(table.unless_empty())
 }
 
 fn large_objects(files: &[LargeObjectsAccount]) -> Vec<Block> {
@@ -323,7 +374,7 @@ fn large_objects(files: &[LargeObjectsAccount]) -> Vec<Block> {
         ])
         .fault(!own.places.is_empty())
     });
-    let table = Table::new(columns, rows).style(Style::Cards);
+    let table = Table::new(columns, rows).style(Style::Board);
     let mut blocks = vec![on_page(table.unless_empty())];
     for own in files {
         let (objects, database) = (plural(own.objects, "large object"), &own.database);

@@ -15,19 +15,24 @@ pub(crate) struct Table {
     pub(crate) terminal: Option<(usize, String)>,
 }
 
-/// What a table looks like on a page.
+/// What a table looks like on a page. Where there is no room, each row becomes a card.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Style {
     /// As any table.
     Plain,
     /// The first column is a name, the last one no text.
     Board,
-    /// As a board, and each row becomes a card on a phone.
-    Cards,
     /// A name, a value and what it means; without a head.
     Figures,
     /// So many columns that paper needs small letters.
     EveryRun,
+}
+
+impl Style {
+    /// Rows become cards, in which every value carries the name of its column.
+    pub(crate) fn has_cards(self) -> bool {
+        matches!(self, Style::Plain | Style::Board)
+    }
 }
 
 /// One column.

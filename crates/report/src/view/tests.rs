@@ -2,7 +2,9 @@
 
 use super::*;
 use crate::formats::{html, text};
-use crate::view::picture::{ForkMap, Histogram, Picture, Shares};
+use crate::view::picture::{
+    ForkMap, Histogram, Picture, Shares, Space, Strip, StripMark, Treemap,
+};
 
 const HOSTILE: &str = "</script><img src=x onerror='alert(1)'>\"\u{1b}[2J\r\n\u{202e}";
 
@@ -65,7 +67,27 @@ fn pictures() -> Vec<Block> {
         parts: vec![(1, "l", "all")],
     };
     let points = Picture::Scatter(HOSTILE, vec![[1, 2]]);
+    let strip = Picture::Strip(Strip {
+        len: 8,
+        ranges: Vec::new(),
+        marks: vec![StripMark {
+            bytes: 1..2,
+            words: HOSTILE.into(),
+            link: Some(HOSTILE.into()),
+        }],
+    });
+    let treemap = Picture::Treemap(Treemap {
+        tiles: vec![Space {
+            name: HOSTILE.into(),
+            class: "h",
+            bytes: 9,
+            freed: 3,
+            link: Some(HOSTILE.into()),
+        }],
+    });
     let pictures = [
+        strip,
+        treemap,
         Picture::Map(map),
         Picture::Histogram(bars),
         Picture::Shares(shares),
@@ -92,7 +114,7 @@ fn everything() -> View {
     let verdict = Verdict::new(Tone::Bad, HOSTILE, looks()).beside(HOSTILE);
     let verdict = verdict.about(looks()).meaning(meaning);
     let row = Row::of(vec![looks()]).marked(HOSTILE);
-    let table = Table::new(vec![left(HOSTILE)], [row]).style(Style::Cards);
+    let table = Table::new(vec![left(HOSTILE)], [row]).style(Style::Board);
     let range = HexRange {
         bytes: [0, 4],
         label: HOSTILE.into(),

@@ -159,6 +159,12 @@ impl Words {
         Words::default().in_terminal("-")
     }
 
+    /// The bare text that a page has of them.
+    pub(crate) fn on_a_page(&self) -> String {
+        let spans = self.0.iter().filter(|span| span.medium.is_in(Medium::Page));
+        spans.map(|span| span.text.as_str()).collect()
+    }
+
     /// Nothing is said in any medium.
     pub(crate) fn is_empty(&self) -> bool {
         self.0.iter().all(|span| span.text.is_empty())

@@ -141,7 +141,7 @@ fn many_arms_are_told_by_what_they_have_alike() {
         json!({"name": format!("arm{number}"), "version": "PostgreSQL 18.6", "settings": {}, "environment": {"jit": jit}})
     };
     document["arms"] = (1..=6).map(arm).collect();
-    let page = common::render("html", &document);
+    let page = common::without_cell_names(&common::render("html", &document));
     let off = "<td><span class=q>jit</span></td><td><code>off</code></td><td>arm1, arm2, arm4, arm5, arm6</td>";
     assert!(page.contains(off), "{page}");
     let on = "<td></td><td><code>on</code></td><td>arm3</td>";
@@ -176,15 +176,15 @@ fn every_raw_file_of_a_run_is_linked_and_a_line_has_its_slope() {
 /// All that an account holds stands on its page; columns without a count do not.
 #[test]
 fn an_account_has_everything_on_its_page() {
-    let page = common::render("html", &common::salvaged());
+    let page = common::without_cell_names(&common::render("html", &common::salvaged()));
     let told = [
         "1,500 rows of 2 tables written",
         "2 lost, 1 partial, 2 carved, 1 mended, 1 damaged page",
-        "<h2>Write-ahead log</h2>",
+        "<h2>Write-ahead log <a class=here",
         "file base/5/16400 is not there",
         "The server went down meanwhile",
         "<td>2</td><td>2026-11-22 08:01:00+00</td><td><code>751:753:751</code></td>",
-        "<td data-name=\"snapshot\">1, 2</td>",
+        "<td>1, 2</td>",
         "3 changes in the write-ahead log could not be applied to its files",
         "block 7, item 3, column body: chunk 2 of its 5 is missing in TOAST",
         "and at 4 places more",

@@ -51,12 +51,43 @@ fn block(block: &Block, depth: usize, out: &mut dyn io::Write) -> io::Result<()>
     }
 }
 
-fn tone_class(tone: Tone) -> &'static str {
+pub(super) fn tone_class(tone: Tone) -> &'static str {
     match tone {
         Tone::Good => "good",
         Tone::Warn => "warn",
         Tone::Bad => "bad",
         Tone::Plain => "plain",
+    }
+}
+
+/// The answer of a page.
+pub(super) fn verdict_of(blocks: &[Block]) -> Option<&Verdict> {
+    blocks.iter().find_map(|block| match block {
+        Block::Verdict(own) => Some(own),
+        Block::Only(medium, own) if medium.is_in(Medium::Page) => verdict_of(own),
+        _ => None,
+    })
+}
+
+/// Places and titles of what stands under a heading of its own, but for relations and findings:
+/// they are many, and a table leads to them.
+pub(super) fn parts<'a>(all: &'a [Block], parts: &mut Vec<(&'a str, String)>) {
+    for block in all {
+        match block {
+            Block::Part(own)
+                if matches!(
+                    own.frame,
+                    Frame::Section | Frame::PageSection | Frame::Card(_)
+                ) =>
+            {
+                parts.push((&own.id, Esc(own.title.on_a_page()).to_string()));
+            }
+            Block::Rules(rules) if !rules.is_empty() => {
+                parts.push(("rules", "The rules".to_owned()));
+            }
+            Block::Only(medium, own) if medium.is_in(Medium::Page) => self::parts(own, parts),
+            _ => {}
+        }
     }
 }
 
@@ -76,7 +107,7 @@ fn verdict(own: &Verdict, out: &mut dyn io::Write) -> io::Result<()> {
         spans::html(&own.extent)
     )?;
     if let Some(bar) = &own.bar {
-        picture::coverage(bar, out)?;
+        picture::parts_bar(bar, out)?;
     }
     for more in &own.more {
         writeln!(out, "<p>{}</p>", spans::html(more))?;
@@ -106,15 +137,15 @@ fn paragraph(voice: ParagraphStyle, words: &Words, out: &mut dyn io::Write) -> i
 }
 
 fn part(own: &Part, depth: usize, out: &mut dyn io::Write) -> io::Result<()> {
-    let id = if own.id.is_empty() {
-        String::new()
-    } else {
-        format!(" id={}", Esc(&own.id))
-    };
+    let (id, link) = place(&own.id);
     let (title, about) = (spans::html(&own.title), spans::html(&own.about));
     match own.frame {
         Frame::Section | Frame::PageSection if depth >= INNER => {
-            writeln!(out, "<h3{id}>{title} <span class=q>{about}</span></h3>")?;
+            let about = match about.as_str() {
+                "" => String::new(),
+                about => format!(" <span class=q>{about}</span>"),
+            };
+            writeln!(out, "<h3{id}>{title}{about}{link}</h3>")?;
             blocks(&own.blocks, depth + 1, out)
         }
         Frame::Fold(fold, opened) => {
@@ -131,14 +162,14 @@ fn part(own: &Part, depth: usize, out: &mut dyn io::Write) -> io::Result<()> {
             if !about.is_empty() {
                 write!(out, " <span class=q>{about}</span>")?;
             }
-            out.write_all(b"</summary>\n")?;
+            writeln!(out, "{link}</summary>")?;
             blocks(&own.blocks, depth + 1, out)?;
             out.write_all(b"</details>\n")
         }
         Frame::Finding(class) => {
             writeln!(
                 out,
-                "<article class=\"finding {class}\"{id}>\n<p class=where>{title}</p>"
+                "<article class=\"finding {class}\"{id}>\n<p class=where>{title}{link}</p>"
             )?;
             paragraph(ParagraphStyle::Message, &own.about, out)?;
             blocks(&own.blocks, depth + 1, out)?;
@@ -150,12 +181,22 @@ fn part(own: &Part, depth: usize, out: &mut dyn io::Write) -> io::Result<()> {
                 Frame::Relation => " class=relation".to_owned(),
                 _ => String::new(),
             };
-            writeln!(out, "<section{class}{id}>\n<h2>{title}</h2>")?;
+            writeln!(out, "<section{class}{id}>\n<h2>{title}{link}</h2>")?;
             paragraph(ParagraphStyle::Quiet, &own.about, out)?;
             blocks(&own.blocks, depth + 1, out)?;
             out.write_all(b"</section>\n")
         }
     }
+}
+
+/// The attribute of a place, and the link that shows where it is.
+fn place(id: &str) -> (String, String) {
+    if id.is_empty() {
+        return Default::default();
+    }
+    let id = Esc(id);
+    let link = format!(" <a class=here href=\"#{id}\" aria-label=\"link to this part\"></a>");
+    (format!(" id=\"{id}\""), link)
 }
 
 fn fold_class(fold: Fold) -> &'static str {
@@ -236,7 +277,7 @@ fn rules(rules: &[(String, Option<RuleText>)], out: &mut dyn io::Write) -> io::R
     if rules.is_empty() {
         return Ok(());
     }
-    out.write_all(b"<section>\n<h2>The rules</h2>\n")?;
+    out.write_all(b"<section id=rules>\n<h2>The rules</h2>\n")?;
     for (rule, text) in rules {
         let rule = Esc(rule);
         match text {

@@ -21,9 +21,8 @@
     });
     command.append(button);
   }
-  for (const tools of document.querySelectorAll(".tools")) {
-    const rows = [...document.querySelectorAll(tools.dataset.filter)];
-    if (rows.length < 2) continue;
+  // A field, and buttons for marks, that leave of some rows those in which the words stand.
+  const filter = (tools, rows, names) => {
     const shown = make("output", "");
     const search = make("input", "");
     search.type = "search";
@@ -43,7 +42,7 @@
       }
       shown.textContent = count === rows.length ? "" : `${count} of ${rows.length}`;
     };
-    const buttons = (tools.dataset.marks || "").split(" ").filter(Boolean).map((name) =>
+    const buttons = names.map((name) =>
       make("button", name, (event) => {
         mark = name;
         for (const button of buttons) button.setAttribute("aria-pressed", String(button === event.currentTarget));
@@ -52,7 +51,72 @@
     for (const button of buttons) button.setAttribute("aria-pressed", String(button.textContent === "all"));
     search.addEventListener("input", apply);
     tools.append(...buttons, search, shown);
+  };
+  const filtered = new Set();
+  for (const tools of document.querySelectorAll(".tools")) {
+    const rows = [...document.querySelectorAll(tools.dataset.filter)];
+    if (rows.length < 2) continue;
+    for (const row of rows) filtered.add(row);
+    filter(tools, rows, (tools.dataset.marks || "").split(" ").filter(Boolean));
   }
+  // What a cell is sorted by: its number, in the smallest of its units, or its words.
+  const UNITS = { KiB: 2 ** 10, MiB: 2 ** 20, GiB: 2 ** 30, TiB: 2 ** 40, PiB: 2 ** 50, min: 60, ms: 1e-3 };
+  const key = (row, column) => {
+    const words = (row.cells[column]?.textContent || "").trim();
+    const found = /^([-+]?[\d,]*\.?\d+)\s*([A-Za-z]*)/.exec(words);
+    const number = found ? Number(found[1].replaceAll(",", "")) * (UNITS[found[2]] || 1) : -Infinity;
+    return { words, number };
+  };
+  const sort = (table, column, falls) => {
+    const head = table.tHead.rows[0].cells;
+    const numbers = head[column].classList.contains("n");
+    const rows = [...table.tBodies[0].rows].map((row) => [key(row, column), row]);
+    rows.sort(([one], [other]) => {
+      const order = numbers ? one.number - other.number : one.words.localeCompare(other.words, undefined, { numeric: true });
+      return falls ? -order : order;
+    });
+    table.tBodies[0].append(...rows.map(([, row]) => row));
+    for (const cell of head) cell.removeAttribute("aria-sort");
+    head[column].setAttribute("aria-sort", falls ? "descending" : "ascending");
+  };
+  const SORTED_FROM = 3;
+  const FILTERED_FROM = 12;
+  for (const table of document.querySelectorAll("table")) {
+    const rows = [...table.tBodies[0].rows];
+    // Where an empty name means the one above it, the order of rows is a part of what they say.
+    if (!table.tHead || rows.length < SORTED_FROM || rows.some((row) => row.cells[0].textContent.trim() === "")) continue;
+    const head = [...table.tHead.rows[0].cells];
+    const choice = make("select", "");
+    choice.setAttribute("aria-label", "Sort by");
+    choice.className = "by";
+    choice.append(make("option", "Sort by"));
+    head.forEach((cell, column) => {
+      choice.append(make("option", cell.textContent));
+      const button = make("button", cell.textContent, () => {
+        const now = cell.getAttribute("aria-sort");
+        sort(table, column, now ? now === "ascending" : cell.classList.contains("n"));
+      });
+      cell.replaceChildren(button);
+    });
+    choice.addEventListener("change", () => {
+      const column = choice.selectedIndex - 1;
+      if (column >= 0) sort(table, column, head[column].classList.contains("n"));
+    });
+    const tools = document.createElement("div");
+    tools.className = "tools";
+    const beside = table.closest("section")?.querySelector(":scope > .tools");
+    if (rows.length >= FILTERED_FROM && !beside && !rows.some((row) => filtered.has(row))) filter(tools, rows, []);
+    tools.append(choice);
+    table.closest(".wide").before(tools);
+  }
+  // A table that is wider than the page is scrolled with the keyboard too.
+  for (const wide of document.querySelectorAll(".wide")) if (wide.scrollWidth > wide.clientWidth) wide.tabIndex = 0;
+  document.addEventListener("keydown", (event) => {
+    const search = document.querySelector("input[type=search]");
+    if (event.key !== "/" || !search || event.target.closest("input, select, textarea")) return;
+    event.preventDefault();
+    search.focus();
+  });
   // A link into something closed opens it.
   const reveal = () => {
     const target = location.hash.length > 1 && document.getElementById(decodeURIComponent(location.hash.slice(1)));

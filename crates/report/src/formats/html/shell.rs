@@ -8,6 +8,7 @@ use pgclinic_model::document::Tool;
 use sha2::{Digest, Sha256};
 
 use super::escape::Esc;
+use super::printer;
 use crate::view::View;
 
 const STYLE: &str = concat!(
@@ -23,7 +24,7 @@ const SCRIPT: &str = concat!(
 pub(super) fn open(view: &View, out: &mut dyn io::Write) -> io::Result<()> {
     let script = STANDARD.encode(Sha256::digest(SCRIPT));
     let style = STANDARD.encode(Sha256::digest(STYLE));
-    let (title, command, subject) = (Esc(&view.title), Esc(&view.command), Esc(&view.subject));
+    let title = Esc(&view.title);
     write!(
         out,
         "<!doctype html>\n<html lang=en>\n<head>\n<meta charset=utf-8>\n\
@@ -33,9 +34,34 @@ pub(super) fn open(view: &View, out: &mut dyn io::Write) -> io::Result<()> {
          <meta name=viewport content=\"width=device-width, initial-scale=1\">\n\
          <meta name=referrer content=no-referrer>\n\
          <meta name=color-scheme content=\"light dark\">\n\
-         <title>{title}</title>\n<style>{STYLE}</style>\n</head>\n<body>\n<main>\n\
-         <header class=kicker><p>{command}</p><p class=spec>{subject}</p></header>\n"
-    )
+         <title>{title}</title>\n<style>{STYLE}</style>\n</head>\n<body>\n"
+    )?;
+    head(view, out)?;
+    out.write_all(b"<main>\n")
+}
+
+/// What stays in sight: the answer, what was run and on what, and the way to each part.
+fn head(view: &View, out: &mut dyn io::Write) -> io::Result<()> {
+    let (command, subject) = (Esc(&view.command), Esc(&view.subject));
+    out.write_all(b"<header class=top><p>")?;
+    if let Some(verdict) = printer::verdict_of(&view.blocks) {
+        let (class, word) = (printer::tone_class(verdict.tone), Esc(&verdict.word));
+        write!(out, "<strong class={class}>{word}</strong>")?;
+    }
+    write!(
+        out,
+        "<span>{command}</span><span class=spec>{subject}</span></p>"
+    )?;
+    let mut parts = Vec::new();
+    printer::parts(&view.blocks, &mut parts);
+    if parts.len() > 1 {
+        out.write_all(b"<nav aria-label=\"parts of this page\">")?;
+        for (id, title) in parts {
+            write!(out, "<a href=\"#{}\">{title}</a>", Esc(id))?;
+        }
+        out.write_all(b"</nav>")?;
+    }
+    out.write_all(b"</header>\n")
 }
 
 /// Everything from the closed `main`.

@@ -8,9 +8,8 @@ use crate::view::{Column, Medium, Row, Style, Table};
 
 pub(super) fn table(own: &Table, out: &mut dyn io::Write) -> io::Result<()> {
     let class = match own.style {
-        Style::Plain => "",
-        Style::Board => " class=board",
-        Style::Cards => " class=\"board cards\"",
+        Style::Plain => " class=cards",
+        Style::Board => " class=\"board cards\"",
         Style::Figures => " class=figures",
         Style::EveryRun => " class=every-run",
     };
@@ -59,7 +58,8 @@ fn row(
     out.write_all(b">")?;
     for (index, column) in columns {
         write!(out, "<td{}", class_of(column))?;
-        if style == Style::Cards {
+        // The name of a thing needs no word before it, a number does.
+        if style.has_cards() && (*index > 0 || column.is_right) {
             write!(out, " data-name=\"{}\"", Esc(column.title.to_lowercase()))?;
         }
         let words = row.cells.get(*index).map(spans::html);

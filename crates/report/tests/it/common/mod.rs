@@ -3,15 +3,24 @@
 #![allow(dead_code, reason = "each test uses a part")]
 
 mod experiment;
+mod measure;
 mod pages;
 
 #[allow(unused_imports, reason = "each test uses a part")]
 pub(crate) use experiment::experiment;
+#[allow(unused_imports, reason = "each test uses a part")]
+pub(crate) use measure::{figure_kinds, measured};
+use pgclinic_model::FigureKinds;
 use pgclinic_report::{Document, Options, RuleText, by_name};
 use serde_json::{Value, json};
 
 /// The document in a format, 80 columns wide.
 pub(crate) fn render(format: &str, document: &Value) -> String {
+    render_figures(format, document, &FigureKinds::default())
+}
+
+/// The same with figures.
+pub(crate) fn render_figures(format: &str, document: &Value, figures: &FigureKinds) -> String {
     let explain = |rule: &str| {
         (rule == "lower-beyond-upper").then_some(RuleText {
             summary: "the free space of the page ends before it begins",
@@ -20,6 +29,7 @@ pub(crate) fn render(format: &str, document: &Value) -> String {
     };
     let options = Options {
         explain: &explain,
+        figures,
         ..Options::default()
     };
     render_with(format, document, &options)
@@ -372,4 +382,49 @@ pub(crate) fn salvaged() -> Value {
                          {"what": "tablespace annex", "why": "it is not there", "inherent": true}],
         "elapsed_s": 12.5
     })
+}
+
+fn copy(spec: &str) -> Value {
+    json!({
+        "spec": spec, "kind": "data-directory", "major": 18, "system_identifier": "7", "block_size": 8192,
+        "segment_size": 1_073_741_824u64, "checksums": true, "state": "shut down"
+    })
+}
+
+/// Two copies of a cluster that contradict each other.
+pub(crate) fn differing() -> Value {
+    json!({
+        "schema": "pgclinic.diff/1", "tool": {"name": "pgclinic", "version": "0.1.0"},
+        "a": copy("/one"), "b": copy("/two"),
+        "position_a": {"redo": "0/2000028", "end": "0/2000028"},
+        "position_b": {"redo": "0/3000028", "end": "0/4000000", "goes_on_elsewhere": true},
+        "older": "a", "verdict": "contradictory",
+        "coverage": {"bytes_read": 819_200, "forks": 3, "blocks": 50, "blocks_equal": 48, "not_checked": []},
+        "forks": [{
+            "database": "clinic", "schema": "public", "relation": "<docs>", "filenode": 16384, "path": "base/5/16384",
+            "kind": "table", "fork": "main", "blocks_a": 50, "blocks_b": 52,
+            "counts": [["stale", 1], ["hints", 1]],
+            "blocks": [
+                {"block": 7, "difference": "stale", "copy": "b", "lsn_a": "0/2000010", "lsn_b": "0/1000010", "why": "B is older"},
+                {"block": 9, "difference": "hints", "lsn_a": "0/10", "lsn_b": "0/10", "why": "hint bits"}
+            ],
+            "blocks_omitted": 0
+        }],
+        "elapsed_s": 0.5
+    })
+}
+
+/// A plan of a heal.
+pub(crate) fn heal() -> Value {
+    serde_json::from_str(include_str!("../documents/heal-1.json")).expect("a plan")
+}
+
+/// A page whose cells do not carry the names of their columns.
+pub(crate) fn without_cell_names(page: &str) -> String {
+    let mut parts = page.split(" data-name=\"");
+    let mut plain = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        plain.push_str(part.split_once('"').map_or(part, |(_, rest)| rest));
+    }
+    plain
 }

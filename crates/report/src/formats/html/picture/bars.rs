@@ -1,5 +1,6 @@
 //! Shares of a whole, histograms and points.
 
+use std::collections::BTreeSet;
 use std::io;
 
 use super::Esc;
@@ -73,16 +74,27 @@ pub(super) fn scatter(
         "<figure class=strip><figcaption class=q>{0}</figcaption><svg class=scatter viewBox=\"0 0 1000 400\" preserveAspectRatio=none role=img aria-label=\"{0}\">",
         Esc(caption)
     )?;
-    for [x, y] in points {
-        let x = *x as f64 / right.max(1) as f64 * 994.0;
-        let y = 394.0 - *y as f64 / top.max(1) as f64 * 394.0;
-        write!(out, "<rect class=l x={x:.0} y={y:.0} width=6 height=6 />")?;
+    // Points of one spot of the picture are drawn once.
+    let spots: BTreeSet<(u64, u64)> = points
+        .iter()
+        .map(|[x, y]| (spot(*x, right, 249), 98 - spot(*y, top, 98)))
+        .collect();
+    out.write_all(b"<path class=l d=\"")?;
+    for (x, y) in spots {
+        write!(out, "M{} {}h5v5h-5z", x * 4, y * 4)?;
     }
+    out.write_all(b"\"/>")?;
     ends(
         &format!("rank 0 to {}", count(right)),
         &format!("page 0 to {}", count(top)),
         out,
     )
+}
+
+/// In which of so many steps a number of at most `most` lies.
+fn spot(number: u64, most: u64, steps: u64) -> u64 {
+    let step = u128::from(number) * u128::from(steps) / u128::from(most.max(1));
+    u64::try_from(step).unwrap_or(steps).min(steps)
 }
 
 fn ends(first: &str, last: &str, out: &mut dyn io::Write) -> io::Result<()> {

@@ -6,25 +6,44 @@ use super::Esc;
 use crate::view::picture::ForkMap;
 use crate::words::{count, plural};
 
-/// Cells in a row.
-const COLUMNS: u64 = 64;
+/// Cells in a row of each drawing, and its class; a style sheet shows one.
+const DRAWINGS: [(&str, u64); 2] = [("wide-chart", 64), ("narrow-chart", 28)];
 /// Side of a cell with its gap, in units of the drawing.
 const SIDE: u64 = 10;
+/// Room for the numbers of blocks at the left.
+const AXIS: u64 = 60;
+/// Rows from one number to the next at least.
+const ROWS_APART: u64 = 3;
 
 pub(super) fn write(own: &ForkMap, out: &mut dyn io::Write) -> io::Result<()> {
-    let map = &own.map;
-    if map.cells == 0 {
+    if own.map.cells == 0 {
         return Ok(());
     }
-    let columns = map.cells.min(COLUMNS);
+    out.write_all(b"<figure class=map>")?;
+    for (class, columns) in DRAWINGS {
+        drawing(own, class, columns.min(own.map.cells), out)?;
+    }
+    write!(out, "\n<figcaption>{}", Esc(caption(own)))?;
+    out.write_all(b"</figcaption></figure>\n")
+}
+
+fn drawing(own: &ForkMap, class: &str, columns: u64, out: &mut dyn io::Write) -> io::Result<()> {
+    let map = &own.map;
     let (full, rest) = (map.cells / columns, map.cells % columns);
     let (width, height) = (columns * SIDE, map.cells.div_ceil(columns) * SIDE);
-    let name = Esc(&own.path);
     write!(
         out,
-        "<figure class=map><svg viewBox=\"0 0 {width} {height}\" width={width} role=img \
-         aria-label=\"map of the blocks of {name}\"><g><title>no damage found</title>\
-         <path class=sound d=\"M0 0h{width}v{}h-{width}z",
+        "<svg class={class} viewBox=\"-{AXIS} -1 {} {}\" width={} role=group \
+         aria-label=\"map of the blocks of {}\">",
+        width + AXIS,
+        height + 2,
+        width + AXIS,
+        Esc(&own.path)
+    )?;
+    axis(map.blocks_per_cell * columns, map.cells.div_ceil(columns), out)?;
+    write!(
+        out,
+        "<g><title>no damage found</title><path class=sound d=\"M0 0h{width}v{}h-{width}z",
         full * SIDE
     )?;
     if rest > 0 {
@@ -34,26 +53,43 @@ pub(super) fn write(own: &ForkMap, out: &mut dyn io::Write) -> io::Result<()> {
     out.write_all(b"\"/></g>")?;
     grid(width, height, out)?;
     for cell in &map.damaged {
-        let (x, y) = (cell.index % columns * SIDE, cell.index / columns * SIDE);
+        let place = [cell.index % columns * SIDE, cell.index / columns * SIDE];
         let [first, end] = cell.blocks;
         let link = own.anchors.range(first..end).next();
-        if let Some((_, link)) = link {
-            write!(out, "<a href=\"#{link}\">")?;
-        }
-        write!(
-            out,
-            "<g><title>{}</title><rect class=hurt x={} y={} width=9 height=9 />\
-             <path class=cross d=\"M{} {}l5 5m0-5l-5 5\"/></g>",
-            title(cell.blocks, cell.damaged),
-            x,
-            y,
-            x + 2,
-            y + 2
-        )?;
-        out.write_all(if link.is_some() { b"</a>" } else { b"" })?;
+        let title = title(cell.blocks, cell.damaged);
+        hurt(place, &title, link.map(|(_, link)| link.as_str()), out)?;
     }
-    write!(out, "</svg>\n<figcaption>{}", Esc(caption(own)))?;
-    out.write_all(b"</figcaption></figure>\n")
+    out.write_all(b"</svg>")
+}
+
+/// A crossed cell, which leads to the finding.
+fn hurt(
+    [x, y]: [u64; 2],
+    title: &str,
+    link: Option<&str>,
+    out: &mut dyn io::Write,
+) -> io::Result<()> {
+    if let Some(link) = link {
+        write!(out, "<a href=\"#{link}\">")?;
+    }
+    write!(
+        out,
+        "<g><title>{title}</title><rect class=hurt x={x} y={y} width=9 height=9 />\
+         <path class=cross d=\"M{} {}l5 5m0-5l-5 5\"/></g>",
+        x + 2,
+        y + 2
+    )?;
+    out.write_all(if link.is_some() { b"</a>" } else { b"" })
+}
+
+/// The first block of some rows.
+fn axis(blocks_a_row: u64, rows: u64, out: &mut dyn io::Write) -> io::Result<()> {
+    for row in (0..rows).step_by(usize::try_from(ROWS_APART).unwrap_or(1)) {
+        let y = row * SIDE + SIDE - 1;
+        let block = count(row.saturating_mul(blocks_a_row));
+        write!(out, "<text x=-6 y={y}>{block}</text>")?;
+    }
+    Ok(())
 }
 
 /// Lines between the cells, drawn over them.

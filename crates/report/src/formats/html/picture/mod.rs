@@ -3,67 +3,84 @@
 mod bars;
 mod curves;
 mod map;
+mod treemap;
 
 use std::io;
 
 use super::escape::Esc;
 use crate::hex;
-use crate::view::picture::{CoverageBar, Picture};
-use crate::words::{self, byte_range};
+use crate::view::picture::{BarPart, Fate, PartsBar, Picture, Strip, StripMark};
+use crate::words::byte_range;
 
 pub(super) fn picture(own: &Picture, out: &mut dyn io::Write) -> io::Result<()> {
     match own {
         Picture::Map(own) => map::write(own, out),
-        Picture::Strip(len, ranges) => strip(*len, ranges, out),
+        Picture::Strip(own) => strip(own, out),
         Picture::Shares(own) => bars::shares(own, out),
+        Picture::Treemap(own) => treemap::treemap(own, out),
         Picture::Histogram(own) => bars::histogram(own, out),
         Picture::Scatter(caption, points) => bars::scatter(caption, points, out),
         Picture::Curves(own) => curves::curves(own, out),
     }
 }
 
-/// Checked, skipped, unreadable: a part that exists is never thinner than can be seen.
-pub(super) fn coverage(own: &CoverageBar, out: &mut dyn io::Write) -> io::Result<()> {
+/// The parts side by side, each named below. What is not as it should be is never thinner than can
+/// be seen.
+pub(super) fn parts_bar(own: &PartsBar, out: &mut dyn io::Write) -> io::Result<()> {
     const WIDTH: u64 = 1000;
     const THIN: u64 = 8;
-    let part = |number: u64| match (number, own.seen) {
-        (0, _) | (_, 0) => 0,
-        (number, seen) => {
-            let share = u128::from(number.min(seen)) * u128::from(WIDTH) / u128::from(seen);
-            u64::try_from(share).unwrap_or(WIDTH).max(THIN)
-        }
+    let total: u64 = own.parts.iter().map(|part| part.number).sum();
+    let width = |part: &BarPart| {
+        let share = u128::from(part.number) * u128::from(WIDTH) / u128::from(total.max(1));
+        u64::try_from(share).unwrap_or(WIDTH).max(THIN)
     };
-    let (skipped, unreadable) = (part(own.skipped), part(own.unreadable));
-    let checked = part(own.checked).min(WIDTH.saturating_sub(skipped + unreadable));
-    let percent = words::percent(own.checked, own.seen);
+    let (sound, rest): (Vec<_>, Vec<_>) =
+        own.parts.iter().partition(|part| part.fate == Fate::Sound);
+    let taken: u64 = rest.iter().map(|part| width(part)).sum();
+    let words: Vec<&str> = own.parts.iter().map(|part| part.words.as_str()).collect();
     write!(
         out,
         "<svg class=bar viewBox=\"0 0 {WIDTH} 10\" preserveAspectRatio=none role=img \
-         aria-label=\"{percent} percent checked\"><rect class=rest width={WIDTH} height=10 />"
+         aria-label=\"{}\">",
+        Esc(words.join(", "))
     )?;
-    let parts = [
-        ("checked", 0, checked),
-        ("skipped", checked, skipped),
-        ("unread", checked + skipped, unreadable),
-    ];
-    for (class, x, width) in parts.into_iter().filter(|(_, _, width)| *width > 0) {
+    let mut x = 0;
+    for part in sound.iter().chain(&rest) {
+        let width = match part.fate {
+            Fate::Sound => width(part).min(WIDTH.saturating_sub(taken)),
+            _ => width(part),
+        };
+        let class = fate_class(part.fate);
         write!(out, "<rect class={class} x={x} width={width} height=10 />")?;
+        x += width;
     }
-    out.write_all(b"</svg>\n")
+    out.write_all(b"</svg>\n<p class=parts>")?;
+    for part in &own.parts {
+        let (class, words) = (fate_class(part.fate), Esc(&part.words));
+        write!(out, "<span><i class={class}></i>{words}</span>")?;
+    }
+    out.write_all(b"</p>\n")
 }
 
-/// The page drawn to scale.
-fn strip(
-    len: usize,
-    ranges: &[pgclinic_model::document::HexRange],
-    out: &mut dyn io::Write,
-) -> io::Result<()> {
+fn fate_class(fate: Fate) -> &'static str {
+    match fate {
+        Fate::Sound => "sound",
+        Fate::Doubtful => "doubtful",
+        Fate::Bad => "bad",
+        Fate::Unknown => "unknown",
+    }
+}
+
+/// The page drawn to scale, what is wrong marked below it, with an axis in bytes.
+fn strip(own: &Strip, out: &mut dyn io::Write) -> io::Result<()> {
+    const QUARTERS: usize = 4;
+    let len = own.len;
     write!(
         out,
-        "<figure class=strip><svg viewBox=\"0 0 {len} 100\" preserveAspectRatio=none role=img \
+        "<figure class=strip><svg viewBox=\"0 0 {len} 100\" preserveAspectRatio=none role=group \
          aria-label=\"the page drawn to scale\"><rect class=o width={len} height=100 />"
     )?;
-    for range in ranges {
+    for range in &own.ranges {
         let bytes = hex::clamp(range.bytes, len);
         write!(
             out,
@@ -75,8 +92,27 @@ fn strip(
             byte_range(range.bytes)
         )?;
     }
-    writeln!(
+    for mark in &own.marks {
+        strip_mark(mark, len, out)?;
+    }
+    out.write_all(b"</svg><figcaption>")?;
+    for quarter in 0..=QUARTERS {
+        write!(out, "<span>{}</span>", len * quarter / QUARTERS)?;
+    }
+    out.write_all(b"</figcaption></figure>\n")
+}
+
+/// Never thinner than can be seen and pointed at.
+fn strip_mark(own: &StripMark, len: usize, out: &mut dyn io::Write) -> io::Result<()> {
+    let width = own.bytes.len().max(len / 256);
+    let x = own.bytes.start.min(len.saturating_sub(width));
+    if let Some(link) = &own.link {
+        write!(out, "<a href=\"#{}\">", Esc(link))?;
+    }
+    write!(
         out,
-        "</svg><figcaption><span>byte 0</span><span>{len}</span></figcaption></figure>"
-    )
+        "<rect class=x x={x} y=60 width={width} height=40><title>{}</title></rect>",
+        Esc(&own.words)
+    )?;
+    out.write_all(if own.link.is_some() { b"</a>" } else { b"" })
 }
