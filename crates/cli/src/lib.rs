@@ -19,6 +19,7 @@ mod journal_beside;
 mod machine;
 mod near_names;
 mod output;
+mod privacy;
 mod progress;
 mod quiet_run;
 mod run_state;

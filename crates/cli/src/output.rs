@@ -12,6 +12,7 @@ use pgclinic_report::{Document, FORMATS, Format, Options, RuleText, by_name};
 use crate::destination::{self, folder_of, is_special, not_written};
 use crate::env::Env;
 use crate::exit::{Exit, Failure};
+use crate::privacy::PrivacyArgs;
 
 /// What a document in a file is called.
 pub(crate) const REPORT: &str = "report";
@@ -69,6 +70,8 @@ pub(crate) struct OutputArgs {
     /// Print more on stderr
     #[arg(long, short, conflicts_with = "quiet")]
     pub verbose: bool,
+    #[command(flatten)]
+    pub privacy: PrivacyArgs,
 }
 
 impl OutputArgs {
@@ -81,6 +84,7 @@ impl OutputArgs {
 
     /// The same where the schema is not known yet.
     pub(crate) fn refuse_path_early(&self, targets: &[&Path]) -> Result<(), Failure> {
+        self.privacy.refuse_early()?;
         let path = self.output.as_deref();
         path.map_or(Ok(()), |path| {
             destination::refuse_early(path, REPORT, targets)
@@ -90,6 +94,7 @@ impl OutputArgs {
     /// The same in a run that makes the directory `made` itself.
     pub(crate) fn refuse_early_beside(&self, schema: &str, made: &Path) -> Result<(), Failure> {
         self.form_of(schema)?;
+        self.privacy.refuse_early()?;
         let path = self.output.as_deref();
         path.map_or(Ok(()), |path| {
             destination::refuse_early_beside(made, path, REPORT, &[])
@@ -133,11 +138,17 @@ impl OutputArgs {
         document: &mut Document,
         world: &mut Env<'_>,
     ) -> Result<(), Failure> {
-        world.date(document);
+        self.close(document, world)?;
         self.write_again(document, world)
     }
 
-    /// Writes a document of another run as it is.
+    /// Says in the document when and where it was made, and leaves in it what it may hold.
+    pub(crate) fn close(&self, document: &mut Document, world: &Env<'_>) -> Result<(), Failure> {
+        world.date(document);
+        self.privacy.apply(document)
+    }
+
+    /// Writes a document that is closed.
     pub(crate) fn write_again(
         &self,
         document: &Document,

@@ -147,6 +147,25 @@ impl Document {
         }
     }
 
+    /// Who wrote it.
+    pub fn tool(&self) -> &Tool {
+        match self {
+            Document::Check(document) => &document.tool,
+            Document::Inspect(document) => &document.tool,
+            Document::Drill(document) => &document.tool,
+            Document::Blind(document) => &document.tool,
+            Document::Loss(document) => &document.tool,
+            Document::Rehearsal(document) => &document.tool,
+            Document::Measure(document) => &document.tool,
+            Document::CatalogCost(document) => &document.tool,
+            Document::Diff(document) => &document.tool,
+            Document::Checksums(document) => &document.tool,
+            Document::Salvage(document) => &document.tool,
+            Document::Heal(document) => &document.tool,
+            Document::Experiment(document) => &document.tool,
+        }
+    }
+
     /// Who wrote it and what stands in it, to be dated.
     pub fn tools_mut(&mut self) -> Vec<&mut Tool> {
         let tool = match self {

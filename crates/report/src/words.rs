@@ -301,7 +301,8 @@ pub(crate) fn run(tool: &Tool) -> String {
     parts.extend(tool.host.as_ref().map(|host| format!("on {host}")));
     parts.extend((!parts.is_empty()).then(|| "by".to_owned()));
     parts.push(format!("{} {}", tool.name, tool.version));
-    parts.join(" ")
+    let contains = tool.contains.map(|own| format!("; holds {}", own.words()));
+    parts.join(" ") + &contains.unwrap_or_default()
 }
 
 /// `2026-11-26 20:39:09 UTC` for `2026-11-26T20:39:09Z`.

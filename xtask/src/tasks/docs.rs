@@ -1,6 +1,8 @@
 //! `docs/rules/README.md`, `docs/guide/articles.md` and the index of `docs/guide/messages`, which
-//! the program writes from its registers; and the pages of the messages, for which it runs every
-//! scenario on a real server.
+//! the program writes from its registers; the words of the program; and the pages of the messages,
+//! for which it runs every scenario on a real server.
+
+mod vocabulary;
 
 use std::path::{Path, PathBuf};
 
@@ -11,7 +13,7 @@ use crate::{repository, shell};
 
 pub(crate) const TASK: Task = Task {
     name: "docs",
-    summary: "writes docs/rules/README.md, docs/guide/articles.md and the index of docs/guide/messages from their registers; --messages runs every scenario on a real PostgreSQL and writes the pages there, --only NAME one of them; --check only compares; --pgclinic PROGRAM asks that one instead of building it",
+    summary: "writes docs/rules/README.md, docs/guide/articles.md and the index of docs/guide/messages from their registers, and the words of the program for --redact; --messages runs every scenario on a real PostgreSQL and writes the pages there, --only NAME one of them; --check only compares; --pgclinic PROGRAM asks that one instead of building it",
     in_ci: Some(&["--check"]),
     run,
 };
@@ -83,6 +85,7 @@ fn generate(
         let text = std::fs::read_to_string(&path).map_err(at(&path))?;
         Ok((kept, text))
     };
+    let words = (vocabulary::KEPT.to_owned(), vocabulary::text()?);
     let of_registers = PAGES.map(|(_, kept)| (scratch(kept), kept.to_owned()));
     let of_runs = if messages {
         written(&gallery)?
@@ -90,7 +93,8 @@ fn generate(
         Vec::new()
     };
     let all = of_registers.into_iter().chain(of_runs);
-    all.map(|(path, kept)| read(path, kept)).collect()
+    let pages = all.map(|(path, kept)| read(path, kept));
+    pages.chain([Ok(words)]).collect()
 }
 
 /// The pages that lie in this folder, and where they are kept.

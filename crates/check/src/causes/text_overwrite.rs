@@ -2,6 +2,7 @@
 
 use pgclinic_format::Page;
 use pgclinic_format::page::HEADER_BYTES;
+use pgclinic_model::document::SHOWN_TEXT;
 use serde_json::{Map, Value};
 
 use crate::causes::{CauseOf, facts};
@@ -35,7 +36,10 @@ impl CauseOf for TextOverwrite {
             .collect();
         Some((
             0.9,
-            facts([("bytes", vec![start, end].into()), ("text", text.into())]),
+            facts([
+                ("bytes", vec![start, end].into()),
+                (SHOWN_TEXT, text.into()),
+            ]),
         ))
     }
 }

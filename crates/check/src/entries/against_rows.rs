@@ -15,7 +15,7 @@ use pgclinic_format::gin::{META_BLOCK, Meta};
 use pgclinic_format::index_page::AccessMethod;
 use pgclinic_format::types::Tid;
 use pgclinic_model::Rule;
-use pgclinic_model::document::{Level, NotChecked};
+use pgclinic_model::document::{Level, NotChecked, SHOWN_VALUES};
 use pgclinic_model::plan::Safety;
 
 use crate::check::ForkCx;
@@ -475,6 +475,9 @@ impl Look<'_> {
             message,
         );
         let mut draft = own.item(item).rows(1).fact("row", tid.to_string());
+        if !values.is_empty() {
+            draft = draft.fact(SHOWN_VALUES, values);
+        }
         if let Some(side) = flipped {
             draft = draft.fact("flipped", side.name());
         }

@@ -83,7 +83,7 @@ struct Arguments {
     ///
     /// By default none: their bytes are those of your customers. With --evidence 100 the document
     /// shows what stands on them.
-    #[arg(long, value_name = "N", default_value_t = 0)]
+    #[arg(long, value_name = "N", default_value_t = 0, conflicts_with_all = ["redact", "redact_with"])]
     evidence: usize,
     /// PostgreSQL programs to ask for the order of text
     ///

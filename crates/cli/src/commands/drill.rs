@@ -283,8 +283,8 @@ fn end(arguments: &Arguments, mut document: Document, passed: bool, world: &mut 
         true => Exit::Healthy,
         false => Exit::Damaged,
     };
-    world.date(&mut document);
-    match write_reports(arguments, &document, world) {
+    let closed = arguments.output.close(&mut document, world);
+    match closed.and_then(|()| write_reports(arguments, &document, world)) {
         Ok(()) => exit,
         Err(failure) => world.report_failed(&failure),
     }

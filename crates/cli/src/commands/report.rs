@@ -38,7 +38,8 @@ impl Command for Report {
         let path = &arguments.document;
         let bytes = std::fs::read(path)
             .map_err(|error| Failure::new(format!("cannot read {}: {error}", path.display())))?;
-        let document = Document::from_json(&bytes)?;
+        let mut document = Document::from_json(&bytes)?;
+        arguments.output.privacy.redact(&mut document)?;
         let written = arguments.output.write_again(&document, world);
         Ok(match written {
             Ok(()) => Exit::Healthy,

@@ -32,6 +32,7 @@ use crate::destination::refuse_early_beside;
 use crate::env::{Env, Terminal};
 use crate::exit::{Exit, FailOnArgs, Failure, ResultClass};
 use crate::output::{Color, OutputArgs, ProgressStyle};
+use crate::privacy::PrivacyArgs;
 use crate::progress::Bar;
 use crate::server_copy::ServerCopy;
 use crate::stillness::Stillness;
@@ -189,6 +190,8 @@ struct Arguments {
     #[arg(long, short, help_heading = "Output")]
     quiet: bool,
     #[command(flatten)]
+    privacy: PrivacyArgs,
+    #[command(flatten)]
     fail_on: FailOnArgs,
 }
 
@@ -223,6 +226,7 @@ impl Command for Salvage {
         }
         let start = Instant::now();
         arguments.refuse_files_early()?;
+        arguments.privacy.refuse_early()?;
         let (options, parts) = options(&arguments, world)?;
         let server = target::named_server(&arguments.target, world)?;
         let loaded = match &options.destination {
@@ -239,7 +243,7 @@ impl Command for Salvage {
             .fail_on
             .exit(&classes_of(&account), account.interrupted);
         let mut document = Document::Salvage(account);
-        world.date(&mut document);
+        arguments.summary().close(&mut document, world)?;
         for (format, path) in arguments.account_files() {
             let file = OutputArgs {
                 format: format.into(),
@@ -453,6 +457,7 @@ impl Arguments {
             progress: self.progress,
             quiet: self.quiet,
             verbose: false,
+            privacy: self.privacy.clone(),
         }
     }
 }

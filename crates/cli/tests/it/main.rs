@@ -59,6 +59,7 @@ mod measure_beside_programs;
 mod near_names;
 mod needs_recovery;
 mod readme;
+mod redacted;
 mod rehearsal;
 mod rows_in_every_form;
 mod running;

@@ -303,6 +303,23 @@ pub struct Origin {
     pub block: Option<BlockNo>,
 }
 
+/// The fact with the values of rows that the message of its finding ends with.
+pub const SHOWN_VALUES: &str = "shown_values";
+/// The fact with what somebody wrote over a page.
+pub const SHOWN_TEXT: &str = "text";
+
+impl Finding {
+    /// Takes the values of rows out of its words.
+    pub fn withhold_values(&mut self) {
+        if let Some(Value::String(values)) = self.facts.remove(SHOWN_VALUES) {
+            self.message = self.message.replacen(&format!(": {values}"), "", 1);
+        }
+        if let Some(cause) = &mut self.cause {
+            cause.facts.remove(SHOWN_TEXT);
+        }
+    }
+}
+
 /// Why a cluster that needs recovery is not compared with itself. A gap with this reason is closed
 /// by the recovery alone.
 pub const RECOVERY_IS_DUE: &str = "the cluster needs recovery, which may change them: copy it, start the copy, stop it and check it again";

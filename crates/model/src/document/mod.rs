@@ -5,6 +5,7 @@
 mod catalog_cost;
 mod check;
 mod checksums;
+mod contents;
 mod diff;
 mod drill;
 mod experiment;
@@ -24,12 +25,13 @@ pub use catalog_cost::{
 pub use check::{
     AtRisk, AttributePlace, Cause, CauseLinks, CheckDocument, Coverage, Evidence, FileKind,
     Finding, Ignored, NotChecked, Origin, Owner, Place, RECOVERY_IS_DUE, RelationSummary, Remedy,
-    SinceSummary, Verdict,
+    SHOWN_TEXT, SHOWN_VALUES, SinceSummary, Verdict,
 };
 pub use checksums::{
     CHECKSUMS_SCHEMA, ChecksumsAction, ChecksumsDocument, ChecksumsNode, ChecksumsOutcome,
     DamagedPage, DamagedPageChoice,
 };
+pub use contents::Contents;
 pub use diff::{
     Copy, CopyPosition, DIFF_SCHEMA, DiffBlock, DiffCoverage, DiffDocument, DiffFile, DiffFork,
     DiffVerdict, Difference, Soundness,
@@ -64,8 +66,8 @@ pub use rehearsal::{
 pub use salvage::{
     CheckAccount, ColumnAs, CountAccount, DoubtfulObject, Estimate, INDEX_ENTRIES, INDEX_KEYS,
     IndexCount, KEYS_MAX, LargeObjectsAccount, LossPlace, LostBy, LostDatabase, LostKeys, Outcome,
-    PLACES_MAX, PageNotes, ROOT_BLOCKS, ReplayAccount, RowCounts, SalvageReport, SequenceAccount,
-    SnapshotAccount, TableAccount, Tally,
+    PLACES_MAX, PageNotes, REFUSED_ROW, ROOT_BLOCKS, ReplayAccount, RowCounts, SalvageReport,
+    SequenceAccount, SnapshotAccount, TableAccount, Tally,
 };
 
 use serde::{Deserialize, Serialize};
@@ -85,6 +87,10 @@ pub struct Tool {
     /// The machine that it ran on, by its own name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub host: Option<String>,
+    /// What stands in it of the data of those whose cluster it is; absent in documents of older
+    /// versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub contains: Option<Contents>,
 }
 
 impl Tool {
@@ -95,6 +101,7 @@ impl Tool {
             version: env!("CARGO_PKG_VERSION").into(),
             started: None,
             host: None,
+            contains: None,
         }
     }
 }

@@ -40,6 +40,7 @@ pub(super) fn view(document: &HealDocument) -> View {
         .zip(&document.cures)
         .map(|(place, own)| cure(place, own));
     blocks.extend(cures);
+    blocks.extend(where_values_are(document));
     blocks.extend(statements(&document.statements));
     blocks.extend(not_healed(&document.not_healed));
     blocks.extend(not_done("Not checked", &document.not_checked));
@@ -257,6 +258,14 @@ fn rows(rows: &[HealRow]) -> Vec<Block> {
     }
     blocks.push(on_page(rest));
     blocks
+}
+
+/// Whoever decides about rows may want to see them.
+fn where_values_are(document: &HealDocument) -> Option<Block> {
+    let contains = document.tool.contains?;
+    let has_rows = document.cures.iter().any(|cure| !cure.rows.is_empty());
+    let is_withheld = has_rows && !contains.values && !contains.redacted;
+    is_withheld.then(|| text("with --values the rows are shown with their values"))
 }
 
 fn row(row: &HealRow) -> Block {

@@ -146,6 +146,7 @@ fn everything() -> View {
         version: HOSTILE.into(),
         started: Some(HOSTILE.into()),
         host: Some(HOSTILE.into()),
+        contains: None,
     };
     View::new(HOSTILE, HOSTILE, HOSTILE, &tool, blocks)
 }

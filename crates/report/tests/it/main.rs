@@ -13,4 +13,5 @@ mod diff;
 mod heal;
 mod html;
 mod json;
+mod redacted;
 mod text;

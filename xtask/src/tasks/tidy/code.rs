@@ -12,7 +12,7 @@ pub(super) fn shipped(text: &str) -> impl Iterator<Item = (usize, &str)> {
 }
 
 /// The text up to the module of its tests.
-pub(super) fn without_tests(text: &str) -> &str {
+pub(in crate::tasks) fn without_tests(text: &str) -> &str {
     const TESTS: &str = "#[cfg(test)]\nmod ";
     let end = match text.find(&format!("\n{TESTS}")) {
         Some(at) => at + 1,
@@ -23,7 +23,7 @@ pub(super) fn without_tests(text: &str) -> &str {
 }
 
 /// Is the file for tests and trials only, and never part of a program?
-pub(super) fn is_test(path: &str) -> bool {
+pub(in crate::tasks) fn is_test(path: &str) -> bool {
     ["/tests/", "/benches/", "/examples/"]
         .iter()
         .any(|folder| path.contains(folder))

@@ -2,14 +2,14 @@
 
 /// A literal without its quotes, as it stands in the source.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Literal<'a> {
+pub(in crate::tasks) struct Literal<'a> {
     /// Of its first character, from 1.
     pub(super) line: usize,
-    pub(super) text: &'a str,
+    pub(in crate::tasks) text: &'a str,
 }
 
 /// The string literals of a source text, in order; those in comments are none.
-pub(super) fn literals(source: &str) -> Vec<Literal<'_>> {
+pub(in crate::tasks) fn literals(source: &str) -> Vec<Literal<'_>> {
     let mut found = Vec::new();
     let mut at = 0;
     let mut line = 1;

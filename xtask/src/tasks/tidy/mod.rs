@@ -4,8 +4,8 @@ use crate::args::Args;
 use crate::repository::Tree;
 use crate::task::{Outcome, Task};
 
-mod code;
-mod literals;
+pub(super) mod code;
+pub(super) mod literals;
 
 pub(crate) const TASK: Task = Task {
     name: "tidy",

@@ -58,6 +58,11 @@ pub(super) fn read(path: &Path) -> Result<HealDocument, Failure> {
     read.map_err(|error| unreadable(&error))?;
     match Document::from_json(&bytes) {
         Ok(Document::Heal(document)) => {
+            let contains = document.tool.contains;
+            if contains.is_some_and(|own| own.redacted) {
+                let why = "it has pseudonyms; --save writes a plan that can be carried out";
+                return Err(unreadable(&why));
+            }
             refuse_edited(&document)?;
             Ok(document)
         }
@@ -91,7 +96,7 @@ pub(super) fn refuse_changed(saved: &HealDocument, now: &HealDocument) -> Result
             "the plan was edited: it has another number of cures than its request".into(),
         );
     }
-    for (saved, now) in saved.cures.iter().zip(&now.cures) {
+    for (saved, now) in saved.cures.iter().zip(&as_saved(now, saved).cures) {
         let pages = |cure: &Cure| {
             cure.pages
                 .iter()
@@ -109,6 +114,19 @@ pub(super) fn refuse_changed(saved: &HealDocument, now: &HealDocument) -> Result
         }
     }
     Ok(())
+}
+
+/// As the report shows it that was saved: without values of rows, where it has none.
+fn as_saved(now: &HealDocument, saved: &HealDocument) -> HealDocument {
+    let has_values = saved.tool.contains.is_none_or(|own| own.values);
+    let mut shown = Document::Heal(now.clone());
+    if !has_values {
+        shown.withhold_values();
+    }
+    match shown {
+        Document::Heal(document) => document,
+        _ => now.clone(),
+    }
 }
 
 /// All of a cure but its sentences, which another version may word otherwise.

@@ -435,6 +435,9 @@ impl CountAccount {
     }
 }
 
+/// How the note of a row begins that the server does not take: its error and the row follow.
+pub const REFUSED_ROW: &str = "the server refuses a row: ";
+
 /// Keys that a check lists.
 pub const KEYS_MAX: usize = 1000;
 

@@ -5,7 +5,7 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use pgclinic_model::document::TableAccount;
+use pgclinic_model::document::{REFUSED_ROW, TableAccount};
 use pgclinic_servers::{ConnectionTarget, CopyIn, Session, SqlError};
 
 use super::super::error::SalvageError;
@@ -314,10 +314,7 @@ impl Loading {
         if self.finished.notes.len() < REFUSED_SHOWN {
             let row = row.get(..SHOWN_BYTES).unwrap_or(row);
             let row = String::from_utf8_lossy(row);
-            let note = format!(
-                "the server refuses a row: {error}; it begins {:?}",
-                row.trim_end()
-            );
+            let note = format!("{REFUSED_ROW}{error}; it begins {:?}", row.trim_end());
             self.finished.notes.push(note);
         }
     }
