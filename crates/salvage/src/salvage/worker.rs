@@ -231,12 +231,12 @@ impl<'c> Worker<'c> {
                 if covered.rejected > 0 || !covered.is_whole {
                     printing.tally.doubt_block(block);
                 }
-                let carved = if covered.is_whole {
-                    0
-                } else {
-                    self.print_carved(page, block, printing, carve::of_gaps)
-                };
-                printing.tally.rows.lost += covered.rejected.saturating_sub(carved);
+                let (mut missed, mut found) = (covered.rejected, 0);
+                if !covered.is_whole {
+                    missed += page.line_pointers_cut_off().len() as u64;
+                    found = self.print_carved(page, block, printing, carve::of_gaps);
+                }
+                printing.tally.rows.lost += missed.saturating_sub(found);
             }
         }
         state
@@ -357,7 +357,7 @@ impl<'c> Worker<'c> {
         Some(bytes)
     }
 
-    /// Rows that are found by their structure.
+    /// Rows that are found by their structure; how many.
     fn print_carved<'p>(
         &mut self,
         page: Page<'p>,
@@ -374,18 +374,17 @@ impl<'c> Worker<'c> {
         let blocks = printing.work.blocks;
         let mut probe = Probe::new(&printing.work.table.layouts, blocks, log, &mut fits);
         let found = find(page, block, &mut probe);
-        let mut carved = 0u64;
+        let count = found.len() as u64;
         for Found { tuple, place } in found {
             let verdict = match VersionFate::of(&self.visibility, tuple, place) {
                 verdict if verdict.counts() => VersionFate::Carved,
                 verdict => verdict,
             };
-            carved += u64::from(verdict == VersionFate::Carved);
             let is_told = verdict == VersionFate::Carved;
             let doubt = words_of(VersionFate::Carved).filter(|_| !is_told);
             self.print_row(tuple, (place, verdict), [doubt, None, None], printing);
         }
-        carved
+        count
     }
 
     /// A page of zeros is legal, unless the visibility map says that it held rows.
