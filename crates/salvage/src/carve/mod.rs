@@ -13,7 +13,7 @@ mod regions;
 pub(crate) use page_state::{PageState, is_row};
 pub(crate) use probe::Probe;
 pub(crate) use realign::realigned;
-pub(crate) use regions::{derived_pointers, is_covered, uncovered};
+pub(crate) use regions::{derived_pointers, is_covered, is_filled, uncovered};
 
 use pgclinic_format::heap_tuple::{
     HEAP_XMAX_COMMITTED, HEAP_XMAX_INVALID, HEAP_XMIN_COMMITTED, HEAP_XMIN_INVALID,
