@@ -337,6 +337,14 @@ impl Findings {
         self.kept.values().map(|kept| kept.total).sum()
     }
 
+    /// Of each rule and relation of which some were only counted: those that were kept, and how
+    /// many more there were.
+    pub(crate) fn surplus(&self) -> impl Iterator<Item = (impl Iterator<Item = &Finding>, u64)> {
+        let of = |kept: &Kept| kept.total.saturating_sub(kept.findings.len() as u64);
+        let kept = self.kept.values().filter(move |kept| of(kept) > 0);
+        kept.map(move |kept| (kept.findings.values(), of(kept)))
+    }
+
     /// All kept findings, in no order that means anything.
     pub(crate) fn kept(&self) -> impl Iterator<Item = &Finding> {
         let kept = self.kept.values();

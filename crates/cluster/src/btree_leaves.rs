@@ -5,7 +5,7 @@ use pgclinic_format::hash;
 use pgclinic_format::index_entries::for_each_entry;
 use pgclinic_format::index_page::AccessMethod;
 use pgclinic_format::types::Tid;
-use pgclinic_format::{BlockNo, Page};
+use pgclinic_format::{BlockNo, Lsn, Page};
 
 use crate::block_set::BlockSet;
 use crate::cluster::Cluster;
@@ -116,7 +116,7 @@ pub fn each_row_named(
     cluster: &Cluster,
     files: &ForkFiles,
     method: AccessMethod,
-    each: &mut dyn FnMut(Tid) -> bool,
+    each: &mut dyn FnMut(Tid, Lsn) -> bool,
 ) -> SilentPages {
     let pieces = Pieces::of(files, cluster.build);
     let mut silent = SilentPages::default();
@@ -134,7 +134,8 @@ pub fn each_row_named(
             } else if page.is_new() || !cluster.page_is_sound(page, block) {
                 denied += 1;
             } else {
-                for_each_entry(method, page, |_, tid| goes_on &= each(tid));
+                let lsn = page.pd_lsn();
+                for_each_entry(method, page, |_, tid| goes_on &= each(tid, lsn));
             }
             if !goes_on {
                 return silent;

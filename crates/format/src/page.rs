@@ -9,6 +9,7 @@
 //! `src/backend/storage/page/bufpage.c`.
 
 use crate::bytes::{u16_at, u32_at};
+use crate::heap_tuple::HeapTuple;
 use crate::line_pointer::{LinePointer, LpFlags};
 use crate::types::{Lsn, Xid};
 
@@ -203,6 +204,57 @@ impl<'a> Page<'a> {
         }
         // A page without any is empty to nobody who trusts its header.
         (rows > 0).then_some(rows)
+    }
+
+    /// Line pointers of a heap page that stand behind `pd_lower` and name rows which no other line
+    /// pointer touches, with the numbers that they had. A server leaves none: it clears a line
+    /// pointer before it gives up its place (`ItemIdSetUnused`), and what it puts into the free
+    /// space of a page without bytes of its own are zeros.
+    ///
+    /// Truth: `PageRepairFragmentation` and `PageTruncateLinePointerArray` in
+    /// `src/backend/storage/page/bufpage.c`.
+    pub fn line_pointers_cut_off(self) -> Vec<(u16, LinePointer)> {
+        let count = self.line_pointer_count();
+        let start = HEADER_BYTES + usize::from(count) * LinePointer::SIZE;
+        let free = self.bytes.get(start..usize::from(self.pd_upper()));
+        let (words, _) = free
+            .unwrap_or_default()
+            .as_chunks::<{ LinePointer::SIZE }>();
+        let mut found = Vec::new();
+        for (word, number) in words.iter().zip(count.saturating_add(1)..) {
+            let pointer = LinePointer(u32::from_le_bytes(*word));
+            match pointer.flags() {
+                LpFlags::Normal if self.names_a_row_alone(pointer, &found) => {
+                    found.push((number, pointer));
+                }
+                LpFlags::Normal => break,
+                _ if pointer.lp_len() > 0 => break,
+                LpFlags::Unused | LpFlags::Redirect | LpFlags::Dead => {}
+            }
+        }
+        found
+    }
+
+    fn names_a_row_alone(self, pointer: LinePointer, more: &[(u16, LinePointer)]) -> bool {
+        let rows = usize::from(self.pd_upper())..=usize::from(self.pd_special());
+        let Some(range) = pointer.range() else {
+            return false;
+        };
+        let is_free_of = |other: LinePointer| {
+            other
+                .range()
+                .is_none_or(|other| other.end <= range.start || range.end <= other.start)
+        };
+        let is_row = || {
+            let tuple = self.item(pointer).and_then(HeapTuple::parse);
+            tuple.is_some_and(|tuple| usize::from(tuple.t_hoff()) == tuple.expected_hoff())
+        };
+        range.start.is_multiple_of(8)
+            && rows.contains(&range.start)
+            && rows.contains(&range.end)
+            && is_row()
+            && self.line_pointers().all(|(_, other)| is_free_of(other))
+            && more.iter().all(|(_, other)| is_free_of(*other))
     }
 
     /// The bytes a line pointer names, if they lie on the page.

@@ -8,6 +8,7 @@
 pub mod document;
 mod figure_kind;
 pub mod plan;
+mod plural;
 mod progress;
 mod rule;
 mod selection;
@@ -16,6 +17,7 @@ mod whole;
 
 pub use document::{CheckDocument, Finding, Level, Place, SalvageReport, Verdict};
 pub use figure_kind::{FigureKind, FigureKinds, FigureList, Unit};
+pub use plural::plural;
 pub use progress::Progress;
 pub use rule::{Rule, SECTIONS, Severity};
 pub use selection::{Glob, Selection};

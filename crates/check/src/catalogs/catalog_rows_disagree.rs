@@ -62,7 +62,7 @@ impl DatabaseCheck for CatalogRowsDisagree {
         let major = database.cluster.layout.major;
         let mut open: Vec<Open> = CLAIMS
             .iter()
-            .filter(|claim| claim.since <= major)
+            .filter(|claim| (claim.since..=claim.until).contains(&major))
             .filter_map(|claim| court.open(claim))
             .collect();
         for table in tables.own() {

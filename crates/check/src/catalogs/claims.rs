@@ -79,8 +79,9 @@ pub(crate) struct Claim {
     pub(crate) needs: Needs,
     /// What is said of a row that does not have it.
     pub(crate) words: &'static str,
-    /// The first major in which it holds.
+    /// The first major in which it holds, and the last.
     pub(crate) since: u16,
+    pub(crate) until: u16,
 }
 
 const fn rows(catalog: &'static str, tests: &'static [Test], key: &'static [&'static str]) -> Rows {
@@ -97,11 +98,16 @@ const fn claim(rows: Rows, needs: Needs, words: &'static str) -> Claim {
         needs,
         words,
         since: 13,
+        until: u16::MAX,
     }
 }
 
 const fn since_15(claim: Claim) -> Claim {
     Claim { since: 15, ..claim }
+}
+
+const fn until_14(claim: Claim) -> Claim {
+    Claim { until: 14, ..claim }
 }
 
 /// Rows of `pg_depend` about objects of this catalog.
@@ -136,6 +142,21 @@ const GENERATING_DEFAULTS: Rows = rows(
     &["refobjid", "refobjsubid"],
 );
 
+/// Columns that depend on others of their table: before 15 those that are generated from them, and
+/// nothing else (`StoreAttrDefault`, `ATExecDropExpression`).
+const GENERATED_FROM_COLUMNS: Rows = rows(
+    "pg_depend",
+    &[
+        ("classid", Number(PG_CLASS)),
+        ("refclassid", Number(PG_CLASS)),
+        ("deptype", Letter(b"a")),
+        ("objid", Users),
+        ("objsubid", Set),
+        ("refobjsubid", Set),
+    ],
+    &["objid", "objsubid"],
+);
+
 /// Every claim.
 #[rustfmt::skip]
 pub(crate) static CLAIMS: &[Claim] = &[
@@ -160,6 +181,8 @@ pub(crate) static CLAIMS: &[Claim] = &[
         "attgenerated is set, and its expression is that of a plain default, by pg_depend")),
     since_15(claim(GENERATING_DEFAULTS, Row(rows("pg_attribute", &[("attgenerated", Set)], &["attrelid", "attnum"])),
         "the default belongs to a column of which attgenerated is not set")),
+    until_14(claim(GENERATED_FROM_COLUMNS, Row(rows("pg_attribute", &[("attgenerated", Set)], &["attrelid", "attnum"])),
+        "a column is generated from it of which attgenerated is not set")),
     claim(rows("pg_attribute", &[("atttypid", Set)], &["atttypid", "attlen", "attalign", "attbyval"]), Row(rows("pg_type", &[], &["oid", "typlen", "typalign", "typbyval"])),
         "attlen, attalign and attbyval are not those of its type in pg_type"),
 

@@ -7,8 +7,8 @@ use pgclinic_cluster::{
 use pgclinic_format::Fork;
 use pgclinic_format::oid::PG_CLASS;
 use pgclinic_format::types::FIRST_NORMAL_OID;
-use pgclinic_model::Rule;
-use pgclinic_model::document::{FileKind, Level, NotChecked, Place};
+use pgclinic_model::document::{FileKind, Level, NotChecked, Origin, Place};
+use pgclinic_model::{Rule, plural};
 
 use crate::check::DatabaseCheck;
 use crate::findings::{Draft, Findings};
@@ -74,10 +74,22 @@ fn draft_of(database: &DatabaseContext<'_>, lost: &LostRelation) -> Draft {
     if let Some(words) = server_words(database, lost) {
         draft = draft.server_says(words);
     }
+    draft.links.follows.extend(row_origin(database, lost));
     match lost.row {
         Some(row) => draft.fact("pg_class_ctid", row.to_string()),
         None => draft,
     }
+}
+
+/// The page of `pg_class` that had the row, or any of them where nobody knows which.
+fn row_origin(database: &DatabaseContext<'_>, lost: &LostRelation) -> Option<Origin> {
+    let pg_class = database.catalog.relations.get(&PG_CLASS)?;
+    Some(Origin {
+        database: database.catalog.database,
+        filenode: pg_class.filenode,
+        fork: Fork::Main,
+        block: lost.row.map(|row| row.block),
+    })
 }
 
 /// Names are not found. What is reached by its number is missed by that, but nobody can say when;
@@ -155,7 +167,11 @@ fn report_unclaimed(database: &DatabaseContext<'_>, out: &mut Findings) {
         let name = catalog.database_name.clone();
         let name = name.unwrap_or_else(|| catalog.database.to_string());
         out.not_checked(NotChecked {
-            what: format!("to which relations {files} files of database {name} belong ({bytes} bytes)"),
+            what: format!(
+                "to which relations {} of database {name} {} ({bytes} bytes)",
+                plural(files, "file"),
+                if files == 1 { "belongs" } else { "belong" }
+            ),
             why: "pg_class is not whole: they may be tables. Keep them; pgclinic salvage writes what they hold into unclaimed/"
                 .into(),
             inherent: false,

@@ -1,11 +1,15 @@
-//! A page has no line pointer, and its rows or entries still lie on it.
+//! A page has no line pointer, or not all of those that it had, and its rows or entries still lie
+//! on it.
 //!
 //! A page that holds nothing has `pd_upper` at `pd_special`: `PageInit` begins so, and whatever
 //! takes the last item from a page moves `pd_upper` back (`PageRepairFragmentation`,
 //! `PageIndexTupleDelete` and `PageIndexMultiDelete` in `src/backend/storage/page/bufpage.c`).
-//! `PageTruncateLinePointerArray` never takes the last line pointer.
+//! `PageTruncateLinePointerArray` never takes the last line pointer. Of a table's page the line
+//! pointers that `pd_lower` has cut off are told by what they say; `heap_force_kill` of
+//! `pg_surgery` also leaves rows that no line pointer names, but no line pointer that names them.
 
 use pgclinic_format::Page;
+use pgclinic_format::index_page::AccessMethod;
 use pgclinic_model::Rule;
 
 use crate::check::{PageCheck, PageCx, Wants};
@@ -33,26 +37,52 @@ impl PageCheck for LinePointersLost {
         }
     }
 
-    fn check(&self, page: Page<'_>, _cx: &PageCx<'_>, out: &mut Findings) {
+    fn check(&self, page: Page<'_>, cx: &PageCx<'_>, out: &mut Findings) {
         let (upper, special) = (page.pd_upper(), page.pd_special());
         let Some(bytes) = special.checked_sub(upper).filter(|bytes| *bytes > 0) else {
             return;
         };
-        if page.line_pointers().next().is_some() {
-            return;
+        let is_bare = page.line_pointer_count() == 0;
+        let lost = if is_bare {
+            Some(all_lost(page, bytes))
+        } else if cx.fork.method == Some(AccessMethod::Heap) {
+            some_lost(page)
+        } else {
+            None
+        };
+        if let Some(draft) = lost {
+            out.add(draft.bytes(BOUNDS.0, BOUNDS.1));
         }
-        let lower = page.pd_lower();
-        let message = format!(
-            "pd_lower {lower} leaves no line pointer, and {bytes} bytes of rows or entries lie from pd_upper {upper} to pd_special {special}"
-        );
-        let draft = Draft::new(&LINE_POINTERS_LOST, message).bytes(BOUNDS.0, BOUNDS.1);
-        out.add(draft.fact("item_bytes", bytes));
     }
+}
+
+fn all_lost(page: Page<'_>, bytes: u16) -> Draft {
+    let (lower, upper, special) = (page.pd_lower(), page.pd_upper(), page.pd_special());
+    let message = format!(
+        "pd_lower {lower} leaves no line pointer, and {bytes} bytes of rows or entries lie from pd_upper {upper} to pd_special {special}"
+    );
+    Draft::new(&LINE_POINTERS_LOST, message).fact("item_bytes", bytes)
+}
+
+fn some_lost(page: Page<'_>) -> Option<Draft> {
+    let rows = page.line_pointers_cut_off().len() as u64;
+    (rows > 0).then_some(())?;
+    let lower = page.pd_lower();
+    let stand = if rows == 1 {
+        "1 line pointer stands after it, and names a row"
+    } else {
+        &format!("{rows} line pointers stand after it, and name rows")
+    };
+    let message = format!(
+        "pd_lower {lower} ends the line pointers too early: {stand} that no line pointer before it names"
+    );
+    Some(Draft::new(&LINE_POINTERS_LOST, message).rows(rows))
 }
 
 #[cfg(test)]
 mod tests {
-    use pgclinic_format::build::{PageBuilder, TupleBuilder, put_u16};
+    use pgclinic_format::build::{PageBuilder, TupleBuilder, put_u16, put_u32};
+    use pgclinic_format::{LinePointer, LpFlags};
 
     use super::*;
     use crate::trial::Trial;
@@ -70,5 +100,39 @@ mod tests {
         assert_eq!(told(&page), [expected]);
         let empty = PageBuilder::new(8192, &[]).finish(0);
         assert_eq!(told(&empty), [""; 0]);
+    }
+
+    #[test]
+    fn rows_whose_line_pointers_were_cut_off_are_told() {
+        let row = TupleBuilder::new(0).finish();
+        let rows = (0..5).fold(PageBuilder::new(8192, &[]), |page, _| page.item(&row));
+        let whole = rows.finish(0);
+        let told = |page: &[u8]| Trial::table().told(&LinePointersLost, page);
+        let cut = |lower: u16| {
+            let mut page = whole.clone();
+            put_u16(&mut page, LOWER_AT, lower);
+            page
+        };
+        assert_eq!(told(&whole), [""; 0]);
+        let expected = "line-pointers-lost: pd_lower 40 ends the line pointers too early: 1 line pointer stands after it, and names a row that no line pointer before it names";
+        assert_eq!(told(&cut(40)), [expected]);
+        let expected = "line-pointers-lost: pd_lower 28 ends the line pointers too early: 4 line pointers stand after it, and name rows that no line pointer before it names";
+        assert_eq!(told(&cut(28)), [expected]);
+    }
+
+    /// What stands behind `pd_lower` names no row, or one that another line pointer names.
+    #[test]
+    fn what_a_server_leaves_behind_pd_lower_is_silent() {
+        let row = TupleBuilder::new(0).finish();
+        let killed = LinePointer::new(0, LpFlags::Dead, 0);
+        let page = PageBuilder::new(8192, &[]).item(&row).item(&row);
+        let mut page = page.line_pointer(killed).finish(0);
+        let told = |page: &[u8]| Trial::table().told(&LinePointersLost, page);
+        let same = LinePointer::new(8168, LpFlags::Normal, 24);
+        let free = LinePointer::new(4096, LpFlags::Normal, 24);
+        for pointer in [same, free] {
+            put_u32(&mut page, 36, pointer.0);
+            assert_eq!(told(&page), [""; 0]);
+        }
     }
 }

@@ -7,8 +7,8 @@ use pgclinic_cluster::status::StatusPages;
 use pgclinic_cluster::{Cluster, file_place};
 use pgclinic_format::StatusLog;
 use pgclinic_format::slru::PAGES_PER_SEGMENT;
-use pgclinic_model::Severity;
 use pgclinic_model::document::{FileKind, Finding};
+use pgclinic_model::{Severity, plural};
 
 use crate::consequences;
 use crate::findings::{Draft, Findings};
@@ -18,8 +18,8 @@ use crate::walker::system_identifier;
 
 /// Pages of one relation that must agree against the log; of different relations two do. Fewer are
 /// rather wrong themselves.
-const PAGES_OF_ONE_RELATION: usize = 3;
-const PAGES_OF_SEVERAL: usize = 2;
+const PAGES_OF_ONE_RELATION: u64 = 3;
+const PAGES_OF_SEVERAL: u64 = 2;
 /// Transactions of one byte of the log.
 const PER_BYTE: usize = 4;
 
@@ -61,9 +61,23 @@ fn rests_on_status(rule: &str) -> bool {
 #[derive(Default)]
 struct Contradiction {
     xids: BTreeSet<u32>,
-    tuples: u64,
-    pages: BTreeSet<(String, Option<u32>)>,
-    relations: BTreeSet<(Option<u32>, Option<u32>)>,
+    relations: BTreeMap<RelationKey, Denials>,
+}
+
+/// OID of the database and number of the file.
+type RelationKey = (Option<u32>, Option<u32>);
+/// Path and block.
+type PageKey = (String, Option<u32>);
+
+/// What rows of one relation deny.
+#[derive(Default)]
+struct Denials {
+    /// Rows and pages that stand in findings; a row may deny it twice.
+    rows: BTreeSet<(PageKey, Option<u16>)>,
+    pages: BTreeSet<PageKey>,
+    /// Rows that were only counted, and all pages whose damage rests on the log alone.
+    more_rows: u64,
+    accused_pages: u64,
 }
 
 impl Contradiction {
@@ -72,8 +86,36 @@ impl Contradiction {
             ..=1 => PAGES_OF_ONE_RELATION,
             _ => PAGES_OF_SEVERAL,
         };
-        self.pages.len() >= needed
+        self.pages() >= needed
     }
+
+    fn rows(&self) -> u64 {
+        let own = self.relations.values();
+        own.map(|own| own.rows.len() as u64 + own.more_rows).sum()
+    }
+
+    fn pages(&self) -> u64 {
+        self.relations.values().map(Denials::pages).sum()
+    }
+}
+
+impl Denials {
+    fn pages(&self) -> u64 {
+        let kept = self.pages.len() as u64;
+        if self.more_rows > 0 {
+            kept.max(self.accused_pages)
+        } else {
+            kept
+        }
+    }
+}
+
+fn relation_of(finding: &Finding) -> RelationKey {
+    (finding.place.database_oid, finding.place.filenode)
+}
+
+fn page_of(finding: &Finding) -> PageKey {
+    (finding.place.path.clone(), finding.place.block)
 }
 
 /// Accuses files of the log, and puts what was said of pages under it.
@@ -83,7 +125,7 @@ pub(super) fn accuse(cluster: &Cluster, books: &mut RunLedger) {
     };
     let segment_of = |xid: u32| pages.page_of(xid) / PAGES_PER_SEGMENT;
     let mut proven: BTreeMap<u64, String> = BTreeMap::new();
-    for (segment, contradiction) in contradictions(&books.findings, segment_of) {
+    for (segment, contradiction) in contradictions(books, segment_of) {
         if contradiction.is_proof() {
             let id = root(
                 cluster,
@@ -98,13 +140,16 @@ pub(super) fn accuse(cluster: &Cluster, books: &mut RunLedger) {
     let Some(any) = proven.values().next().cloned() else {
         return;
     };
+    let roots_otherwise = roots_otherwise(&books.findings);
     for finding in books.findings.kept_mut() {
         let own = finding.links.contradicts;
         let root = own.and_then(|xid| proven.get(&segment_of(xid)));
         let others = || {
             let rule = finding.rule.as_str();
             let by_log = rests_on_status(rule) || OF_CATALOGS.contains(&rule);
-            (by_log && own.is_none() && finding.caused_by.is_none()).then_some(&any)
+            let is_caused = |id: &String| roots_otherwise.contains(id);
+            let is_open = !finding.caused_by.as_ref().is_some_and(is_caused);
+            (by_log && own.is_none() && is_open).then_some(&any)
         };
         if let Some(root) = root.or_else(others) {
             finding.caused_by = Some(root.clone());
@@ -115,12 +160,20 @@ pub(super) fn accuse(cluster: &Cluster, books: &mut RunLedger) {
     books.clear_pages_accused_by(Accuser::CommitLog);
 }
 
+/// Damage that explains what else is found on its page, and does not rest on the log itself.
+fn roots_otherwise(findings: &Findings) -> BTreeSet<String> {
+    let all = findings.kept();
+    all.filter(|own| own.severity == Severity::Damage && !rests_on_status(&own.rule))
+        .map(|own| own.id.clone())
+        .collect()
+}
+
 /// By file of the log. Pages with other damage prove nothing.
 fn contradictions(
-    findings: &Findings,
+    books: &RunLedger,
     segment_of: impl Fn(u32) -> u64,
 ) -> BTreeMap<u64, Contradiction> {
-    let page_of = |finding: &Finding| (finding.place.path.clone(), finding.place.block);
+    let findings = &books.findings;
     let damage = || {
         findings
             .kept()
@@ -130,6 +183,7 @@ fn contradictions(
         .filter(|own| own.place.block.is_some() && !rests_on_status(&own.rule))
         .map(page_of)
         .collect();
+    let denied_by = |own: &Finding| own.links.contradicts.map(&segment_of);
     let mut found: BTreeMap<u64, Contradiction> = BTreeMap::new();
     for finding in damage() {
         let page = page_of(finding);
@@ -142,10 +196,26 @@ fn contradictions(
         };
         let own = found.entry(segment_of(xid)).or_default();
         own.xids.insert(xid);
-        own.tuples += 1;
+        let own = own.relations.entry(relation_of(finding)).or_default();
+        own.rows.insert((page.clone(), finding.place.item));
         own.pages.insert(page);
-        let place = &finding.place;
-        own.relations.insert((place.database_oid, place.filenode));
+    }
+    // What was only counted denies what those of its rule and relation deny that were kept, where
+    // these deny one file alone.
+    for (mut kept, more) in findings.surplus() {
+        let Some(first) = kept.next() else { continue };
+        let segment = denied_by(first);
+        let own = segment.and_then(|segment| found.get_mut(&segment));
+        let own = own.and_then(|own| own.relations.get_mut(&relation_of(first)));
+        if let Some(own) = own.filter(|_| kept.all(|other| denied_by(other) == segment)) {
+            own.more_rows = own.more_rows.max(more);
+        }
+    }
+    for (relation, pages) in books.pages_accused_by(Accuser::CommitLog) {
+        let denials = found
+            .values_mut()
+            .filter_map(|own| own.relations.get_mut(&relation));
+        denials.for_each(|own| own.accused_pages += pages);
     }
     found
 }
@@ -168,21 +238,29 @@ fn root(
         return Some(known.id.clone());
     }
     let (first, last) = (contradiction.xids.first()?, contradiction.xids.last()?);
+    let (rows, pages_denying) = (contradiction.rows(), contradiction.pages());
+    let (relations, xids) = (contradiction.relations.len(), contradiction.xids.len());
+    let range = if first == last {
+        first.to_string()
+    } else {
+        format!("{first} to {last}")
+    };
     let message = format!(
-        "{} rows on {} pages of {} relations deny what it says of {} transactions, {first} to {last}",
-        contradiction.tuples,
-        contradiction.pages.len(),
-        contradiction.relations.len(),
-        contradiction.xids.len(),
+        "{} on {} of {} {} what it says of {}, {range}",
+        plural(rows, "row"),
+        plural(pages_denying, "page"),
+        plural(relations as u64, "relation"),
+        if rows == 1 { "denies" } else { "deny" },
+        plural(xids as u64, "transaction"),
     );
     let mut draft = Draft::new(&TRANSACTION_STATUS_CONTRADICTED, message)
         .fact("first_transaction", *first)
         .fact("last_transaction", *last)
-        .fact("transactions", contradiction.xids.len())
-        .fact("rows", contradiction.tuples)
-        .fact("pages", contradiction.pages.len())
-        .fact("relations", contradiction.relations.len())
-        .rows(contradiction.tuples);
+        .fact("transactions", xids)
+        .fact("rows", rows)
+        .fact("pages", pages_denying)
+        .fact("relations", relations)
+        .rows(rows);
     let (begin, end) = (byte_of(pages, *first), byte_of(pages, *last) + 1);
     draft = if pages.page_of(*first) == pages.page_of(*last) {
         draft

@@ -3,11 +3,11 @@
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use pgclinic_cluster::{Cluster, target_of};
-use pgclinic_model::Severity;
 use pgclinic_model::document::{
     CheckDocument, Evidence, Finding, Level, NotChecked, RECOVERY_IS_DUE, SinceSummary, Target,
     Tool, Verdict,
 };
+use pgclinic_model::{Severity, plural};
 
 use crate::advice;
 use crate::walker::run_ledger::RunLedger;
@@ -100,13 +100,22 @@ fn unchanged_since(since: &SinceSummary, level: Level) -> Vec<NotChecked> {
     let mut entries = Vec::new();
     if since.pages_unchanged > 0 {
         let what = format!(
-            "{} pages that have not changed since {}",
-            since.pages_unchanged, since.lsn
+            "{} that {} not changed since {}",
+            plural(since.pages_unchanged, "page"),
+            if since.pages_unchanged == 1 {
+                "has"
+            } else {
+                "have"
+            },
+            since.lsn
         );
         entries.push(entry(what, "--since asks for changed pages only: damage that came without a change of the LSN is not seen in them"));
     }
     if since.findings_carried > 0 {
-        let what = format!("{} findings of an earlier run", since.findings_carried);
+        let what = format!(
+            "{} of an earlier run",
+            plural(since.findings_carried, "finding")
+        );
         entries.push(entry(what, "they are reported as they were known: only a run without --since, at their level and of the stopped cluster, looks for all of them"));
     }
     if level > Level::Pages {

@@ -12,9 +12,9 @@ use pgclinic_cluster::wal::{Recovery, Replay, StartKind, Stop};
 use pgclinic_cluster::{Cluster, file_place};
 use pgclinic_format::Lsn;
 use pgclinic_format::wal::parse_lsn;
-use pgclinic_model::Severity;
 use pgclinic_model::document::{FileKind, Finding, NotChecked};
 use pgclinic_model::plan::Safety;
+use pgclinic_model::{Severity, plural};
 
 use crate::consequences::{self, FETCH_WAL, LET_A_COPY_RECOVER, remedy};
 use crate::findings::{Draft, Findings};
@@ -140,8 +140,12 @@ fn root(
     findings: &mut Findings,
 ) -> String {
     let proof = format!(
-        "{} pages of {} relations were changed later, up to {}: WAL from {} on is missing",
-        beyond.pages, beyond.relations, beyond.lsn_max, replay.end.record
+        "{} of {} {} changed later, up to {}: WAL from {} on is missing",
+        plural(beyond.pages as u64, "page"),
+        plural(beyond.relations as u64, "relation"),
+        if beyond.pages == 1 { "was" } else { "were" },
+        beyond.lsn_max,
+        replay.end.record
     );
     match break_at_end(findings, replay) {
         Some(known) => known.message = format!("{}; {proof}", known.message),

@@ -6,6 +6,8 @@ use std::collections::HashMap;
 use pgclinic_model::Severity;
 use pgclinic_model::document::{FileKind, Finding, Origin};
 
+use crate::files::relation_lost::RELATION_LOST;
+
 /// The first finding of damage of a page, and of a fork.
 #[derive(Default)]
 struct Roots(HashMap<Origin, String>);
@@ -85,8 +87,10 @@ pub(crate) fn tell(findings: &mut [Finding]) {
     let others = |finding: &&mut Finding| {
         finding.severity == Severity::Damage && !finding.links.root && !finding.links.compared
     };
+    // What no page of its own explains, but one of another file may, is never the root of that.
+    let is_near = |finding: &&mut Finding| !follows_another_file(finding);
     let mut pages = Roots::default();
-    for finding in findings.iter_mut().filter(others) {
+    for finding in findings.iter_mut().filter(others).filter(is_near) {
         if finding.caused_by.is_none() {
             finding.caused_by = roots.of(finding);
             // The root counts the rows.
@@ -94,11 +98,19 @@ pub(crate) fn tell(findings: &mut [Finding]) {
                 finding.at_risk.rows.get_or_insert(0);
             }
         }
-        if finding.caused_by.is_none() {
+        // Where a relation has no file, this stands where its row stood, and explains no other.
+        if finding.caused_by.is_none() && finding.rule != RELATION_LOST.name {
             pages.add(finding);
         }
     }
     roots.absorb(pages);
+    // A relation whose row is lost has rows of its own at risk, and the server's words about it
+    // stay: the page that lost its row is another's.
+    for finding in findings.iter_mut().filter(others) {
+        if !is_near(&finding) && finding.caused_by.is_none() {
+            finding.caused_by = roots.of(finding);
+        }
+    }
     for rank in [Rank::OwnPage, Rank::OwnFork, Rank::Elsewhere] {
         let of_rank = |finding: &&mut Finding| {
             finding.severity == Severity::Damage
@@ -125,9 +137,13 @@ enum Rank {
     Elsewhere,
 }
 
-fn rank_of(finding: &Finding) -> Rank {
+fn follows_another_file(finding: &Finding) -> bool {
     let other = |origin: &Origin| Some(origin.filenode) != finding.place.filenode;
-    if finding.links.follows.iter().any(other) {
+    finding.links.follows.iter().any(other)
+}
+
+fn rank_of(finding: &Finding) -> Rank {
+    if follows_another_file(finding) {
         Rank::Elsewhere
     } else if finding.place.block.is_none() {
         Rank::OwnFork

@@ -281,6 +281,22 @@ impl RunLedger {
         }
     }
 
+    /// By database and file, how many pages are damaged only if this accuser is right.
+    pub(crate) fn pages_accused_by(
+        &self,
+        accuser: Accuser,
+    ) -> BTreeMap<(Option<Oid>, Option<Oid>), u64> {
+        let mut pages = BTreeMap::new();
+        let own = self.doubted.iter().filter(|((_, own), _)| *own == accuser);
+        for ((place, _), blocks) in own {
+            if let Some(of) = self.relations.get(*place) {
+                let relation = (of.database_oid, of.filenode);
+                *pages.entry(relation).or_default() += blocks.iter().count() as u64;
+            }
+        }
+        pages
+    }
+
     /// Takes pages back whose accuser turned out to be wrong itself.
     pub(crate) fn clear_pages_accused_by(&mut self, wrong: Accuser) {
         for ((place, accuser), doubted) in &self.doubted {

@@ -124,6 +124,47 @@ fn a_relation_that_pg_attribute_alone_knows_is_lost() {
     );
 }
 
+/// The page of `pg_class` that lost the rows is one story with the relations that stood there.
+#[test]
+fn relations_whose_rows_stood_on_a_lost_page_follow_from_it() {
+    let copy = copy_of(&seed(&server(18), Checksums::On));
+    let mut running = copy.start().expect("a server");
+    execute(&running, "VACUUM pg_class");
+    for number in 0..60 {
+        let sql = format!("CREATE TABLE public.many_{number} (id int PRIMARY KEY, word text)");
+        execute(&running, &sql);
+    }
+    execute(&running, "VACUUM pg_class");
+    let path = copy
+        .pgdata
+        .join(value(&running, "SELECT pg_relation_filepath('pg_class')"));
+    let block = value(
+        &running,
+        "SELECT max((ctid::text::point)[0])::int FROM pg_class WHERE relname LIKE 'many_%'",
+    );
+    let block: usize = block.parse().expect("a block");
+    running.stop(StopMode::Fast).expect("it stops");
+    let mut bytes = std::fs::read(&path).expect("a file");
+    let lost = bytes[block * 8192..][..8192].iter_mut();
+    lost.for_each(|byte| *byte = 0);
+    std::fs::write(&path, bytes).expect("written");
+    let document = checked(&open(&copy.pgdata), Level::Structure);
+    let of = |rule: &str| {
+        let findings = document.findings.iter();
+        findings.filter(|own| own.rule == rule).collect::<Vec<_>>()
+    };
+    let lost = of("relation-lost");
+    assert!(!lost.is_empty());
+    for own in lost {
+        let root = own.caused_by.as_ref().expect("a cause");
+        let mut roots = document.findings.iter().filter(|other| other.id == *root);
+        let root = roots.next().expect("the root is kept");
+        let place = (root.place.relation.as_deref(), root.place.block);
+        let expected = (Some("pg_class"), u32::try_from(block).ok());
+        assert_eq!(place, expected, "{root:?}");
+    }
+}
+
 /// Of each kind of object some, and beside them what the server may leave behind.
 const OBJECTS: &str = "\
 CREATE SCHEMA s; CREATE SCHEMA other; CREATE TYPE s.colour AS ENUM ('red'); CREATE DOMAIN s.above AS int CHECK (VALUE > 0);
@@ -280,6 +321,29 @@ fn a_row_that_another_catalog_denies_is_told() {
         let mut own = told.iter().filter(|(_, message)| is_it(message));
         let (rule, _) = own.next().unwrap_or_else(|| panic!("{whose}: {told:#?}"));
         assert_eq!(*rule, RULE, "{whose}");
+    }
+}
+
+/// Before 15 the default of a generated column is that of any other; the column itself depends on
+/// those that it is generated from, until its expression is dropped.
+#[test]
+fn a_generated_column_that_says_it_is_none_is_told_before_15_too() {
+    for major in [13, 14] {
+        let more = "CREATE TABLE s.plain (a int, g int GENERATED ALWAYS AS (a + 1) STORED); ALTER TABLE s.plain ALTER g DROP EXPRESSION; \
+            CREATE TABLE s.numbers (a serial, b int DEFAULT 3, c int GENERATED ALWAYS AS (1) STORED); CREATE TABLE s.by_word (a int, b int) PARTITION BY RANGE ((a + b))";
+        let sound = look_at(major, &format!("{OBJECTS}; {more}"), Level::Full);
+        assert_eq!(told(&sound), [], "{major}");
+        let change = "UPDATE pg_attribute SET attgenerated = '' WHERE attrelid = 's.generated'::regclass AND attname = 'g'";
+        let hurt = look_at(major, &format!("{OBJECTS}; {change}"), Level::Full);
+        let told = told(&hurt);
+        let [(rule, message)] = told.as_slice() else {
+            panic!("{major}: {told:#?}");
+        };
+        assert_eq!(*rule, "catalog-rows-disagree", "{major}");
+        assert!(
+            message.contains("of which attgenerated is not set"),
+            "{message}"
+        );
     }
 }
 

@@ -130,3 +130,55 @@ fn the_control_file_of_another_cluster_is_the_root() {
     server.stop(StopMode::Fast).expect("it stops");
     the_control_file_alone_is_wrong(&with_control_file_of_another(&stopped.pgdata, &other));
 }
+
+/// Rows of many pages that deny `pg_xact`, more than findings are kept of, and each by its hint bit
+/// and by the mark of its page: one finding with all of them, and each row once.
+#[test]
+fn many_rows_that_deny_the_log_are_counted_once_and_all() {
+    let copy = copy_of(&seed(&server(15), Checksums::Off));
+    let mut server = copy.start().expect("a seed starts");
+    let mut session = server.connect("clinic").expect("a session");
+    for statement in [
+        "CREATE TABLE public.many (id int) WITH (autovacuum_enabled = off)",
+        "INSERT INTO public.many SELECT n FROM generate_series(1, 20000) n",
+        "SELECT count(*) FROM public.many",
+        "VACUUM public.many",
+    ] {
+        session.query(statement).expect(statement);
+    }
+    let mut one = |sql: &str| {
+        let value = session.query_value(sql).expect("an answer");
+        value.expect("a value")
+    };
+    let path = copy
+        .pgdata
+        .join(one("SELECT pg_relation_filepath('public.many')"));
+    let xid = one("SELECT min(xmin::text) FROM public.many");
+    drop(session);
+    server.stop(StopMode::Fast).expect("it stops");
+    let mut bytes = std::fs::read(&path).expect("a table");
+    let pages = bytes.len() / 8192;
+    for page in bytes.chunks_exact_mut(8192) {
+        let lower = usize::from(u16::from_le_bytes(*page[12..].first_chunk().expect("two")));
+        for at in (24..lower).step_by(4) {
+            let pointer = u32::from_le_bytes(*page[at..].first_chunk().expect("four"));
+            let infomask = (pointer & 0x7FFF) as usize + 20;
+            // HEAP_XMIN_COMMITTED goes, HEAP_XMIN_INVALID comes.
+            page[infomask + 1] = page[infomask + 1] & !1 | 2;
+        }
+    }
+    std::fs::write(&path, bytes).expect("written");
+    let document = found(&copy.pgdata, Vec::new(), Level::Structure);
+    let wanted = [("transaction-status-contradicted", "pg_xact/0000")];
+    assert_eq!(roots(&document), wanted);
+    let is_root = |own: &&pgclinic_model::Finding| own.rule == wanted[0].0;
+    let root = document.findings.iter().find(is_root).expect("the root");
+    let words = format!(
+        "20000 rows on {pages} pages of 1 relation deny what it says of 1 transaction, {xid}"
+    );
+    assert_eq!(root.message, words);
+    assert_eq!(root.at_risk.rows, Some(20_000));
+    let others = document.findings.iter().filter(|own| !is_root(own));
+    let counted: u64 = others.filter_map(|own| own.at_risk.rows).sum();
+    assert_eq!(counted, 0);
+}

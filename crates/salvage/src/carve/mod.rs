@@ -13,7 +13,7 @@ mod regions;
 pub(crate) use page_state::{PageState, is_row};
 pub(crate) use probe::Probe;
 pub(crate) use realign::realigned;
-pub(crate) use regions::{derived_pointers, is_covered, uncovered};
+pub(crate) use regions::{derived_pointers, is_covered, is_filled, uncovered};
 
 use pgclinic_format::heap_tuple::{
     HEAP_XMAX_COMMITTED, HEAP_XMAX_INVALID, HEAP_XMIN_COMMITTED, HEAP_XMIN_INVALID,
@@ -43,10 +43,11 @@ pub(crate) fn of_broken_page<'p>(
     found
 }
 
-/// The rows of a page with a sound header that stand where no line pointer leads.
+/// The rows of a page with a sound header that stand where none of its line pointers leads: those
+/// of line pointers that `pd_lower` has cut off, and what else lies between its rows.
 pub(crate) fn of_gaps<'p>(page: Page<'p>, block: BlockNo, probe: &mut Probe<'_>) -> Vec<Found<'p>> {
     // A line pointer that names no row hides none.
-    let pointers: Vec<(u16, LinePointer)> = page
+    let mut pointers: Vec<(u16, LinePointer)> = page
         .line_pointers()
         .filter(|(_, pointer)| pointer.flags() == LpFlags::Normal)
         .filter(|(_, pointer)| {
@@ -54,10 +55,15 @@ pub(crate) fn of_gaps<'p>(page: Page<'p>, block: BlockNo, probe: &mut Probe<'_>)
             tuple.is_some_and(|tuple| probe.is_row(tuple))
         })
         .collect();
-    let named = named(page, block, &pointers, probe);
+    let mut known = named(page, block, &pointers, probe);
+    let cut_off = page.line_pointers_cut_off();
+    let mut found = named(page, block, &cut_off, probe);
+    pointers.extend(cut_off);
+    known.extend(&found);
     let free = uncovered(page, &pointers, usize::from(page.pd_upper()));
     let more = between_rows(page, block, &free, probe);
-    without_copies(more, &named)
+    found.extend(without_copies(more, &known));
+    found
 }
 
 fn pointers_end(pointers: &[(u16, LinePointer)]) -> usize {

@@ -55,6 +55,14 @@ pub(crate) fn is_covered(page: Page<'_>, item_bytes: usize) -> bool {
     item_bytes >= rows
 }
 
+/// The same, by what its line pointers say.
+pub(crate) fn is_filled(page: Page<'_>) -> bool {
+    let lengths = page
+        .line_pointers()
+        .map(|(_, pointer)| usize::from(pointer.lp_len()).next_multiple_of(8));
+    is_covered(page, lengths.sum())
+}
+
 /// The ranges from `start` to the end of the page that no item covers.
 pub(crate) fn uncovered(
     page: Page<'_>,

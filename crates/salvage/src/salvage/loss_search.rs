@@ -7,6 +7,7 @@ use pgclinic_format::Oid;
 use pgclinic_model::document::{
     INDEX_ENTRIES, INDEX_KEYS, IndexCount, LostBy, NotChecked, TableAccount,
 };
+use pgclinic_model::plural;
 
 use super::error::SalvageError;
 use super::folder::Folder;
@@ -243,6 +244,11 @@ fn doubt_of(witness: &Witness, name: &str, live: u64) -> Option<(String, String)
             "recovery would change {} too, so that nobody tells whether more rows are missing",
             own.index
         ),
+        Witness::Broken(own) | Witness::Partial(own) if own.outdated > 0 => format!(
+            "{} leads to {} that the table does not have, and the pages of the table were written later than those of the index: the index may be older than its table, or rows are missing",
+            own.index,
+            plural(own.outdated, "row")
+        ),
         Witness::Broken(own) if own.is_short => format!(
             "{} can be read whole, and its {} entries do not fit the {live} rows that are there: it is damaged, or the file of one of the two is another relation's",
             own.index, own.entries
@@ -306,8 +312,8 @@ fn without_witness(
         more => format!(" and {more} more"),
     };
     let what = format!(
-        "whether rows are missing without a trace, of {} tables of database {}",
-        tables.len(),
+        "whether rows are missing without a trace, of {} of database {}",
+        plural(tables.len() as u64, "table"),
         database_name(catalog)
     );
     let why = format!(

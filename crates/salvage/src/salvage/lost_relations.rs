@@ -14,8 +14,8 @@ use pgclinic_format::oid::{DEFAULT_TABLESPACE, PG_CLASS};
 use pgclinic_format::types::FIRST_NORMAL_OID;
 use pgclinic_format::wal::FileNumber;
 use pgclinic_format::{Fork, Oid};
-use pgclinic_model::Selection;
 use pgclinic_model::document::NotChecked;
+use pgclinic_model::{Selection, plural};
 
 use super::plan::{Plan, not_salvaged};
 use super::without_catalogs::{self, Found};
@@ -46,9 +46,10 @@ pub(super) fn not_whole(catalog: &Catalog, selection: &Selection) -> Vec<NotChec
             not_salvaged(&what, &why(lost, relation))
         })
         .collect();
-    let system = lost().filter(is_of_the_system).count();
+    let system = lost().filter(is_of_the_system).count() as u64;
     if system > 0 {
-        let what = format!("{system} relations of the system of database {database}");
+        let system = plural(system, "relation");
+        let what = format!("{system} of the system of database {database}");
         told.push(not_salvaged(&what, "their rows in pg_class are lost"));
     }
     told

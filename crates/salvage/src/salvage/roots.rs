@@ -10,6 +10,11 @@
 //! that is no heap-only tuple, a redirect, a dead one. VACUUM frees it after it removed the entries
 //! that name it, so that an entry always leads to one. Sums differ on healthy tables too: of a row
 //! whose insert failed there is no entry, and a killed entry may be gone before its row.
+//!
+//! An entry that has no root proves that one is lost only where the index is not older than the
+//! table, as one that was restored by itself is: a page of the index that was written after the
+//! page of the table had its last change would not have the entry any more. What is overwritten
+//! proves it too: of a row whose line pointer VACUUM freed no byte is left among the others.
 
 use pgclinic_cluster::{Cluster, Pieces};
 use pgclinic_format::heap_tuple::HEAP_ONLY_TUPLE;
@@ -17,10 +22,10 @@ use pgclinic_format::types::Tid;
 use pgclinic_format::{BlockNo, HeapTuple, LpFlags, Lsn, Page};
 use pgclinic_model::document::ROOT_BLOCKS;
 
-use crate::carve::PageState;
+use crate::carve::{PageState, is_filled};
 
-/// What a unit that is read again takes at most: a number and five words a block.
-const UNIT_BYTES: u64 = ROOT_BLOCKS as u64 * 48;
+/// What a unit that is read again takes at most: two numbers and five words a block.
+const UNIT_BYTES: u64 = ROOT_BLOCKS as u64 * 64;
 /// Fewer are not worth a walk over the index.
 const UNITS_MIN: u64 = 16;
 
@@ -98,9 +103,28 @@ pub(super) struct UsedItems {
 /// The line pointers of one unit.
 #[derive(Default)]
 struct UnitItems {
-    /// By block, where its bits begin and how many there are; none of a page that tells nothing.
-    blocks: Vec<Option<(u32, u16)>>,
+    /// By block; none of a page that tells nothing.
+    blocks: Vec<Option<PageItems>>,
     bits: Vec<u64>,
+}
+
+/// The line pointers of one page.
+struct PageItems {
+    /// Where their bits begin, and how many there are.
+    start: u32,
+    count: u16,
+    /// Entries on pages of an index that were written before it may be of rows that VACUUM has
+    /// taken since.
+    proven_from: Lsn,
+}
+
+/// What an entry proves that leads to no line pointer of a page.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Lack {
+    /// The row is lost.
+    Proven,
+    /// The row is lost, or the index is older than the page.
+    Doubtful,
 }
 
 /// A table whose line pointers are looked up, and what of it is.
@@ -129,12 +153,18 @@ impl UsedItems {
         found
     }
 
-    /// The page tells its line pointers, and this one is not in use.
+    /// The page tells its line pointers, and this one is not in use: what an entry proves that
+    /// stands on a page of an index with this LSN.
     #[inline]
-    pub(super) fn lack(&self, tid: Tid) -> bool {
-        let unit = (tid.block / ROOT_BLOCKS).checked_sub(self.first_unit);
-        let unit = unit.and_then(|unit| self.units.get(usize::try_from(unit).ok()?)?.as_ref());
-        unit.is_some_and(|unit| unit.lacks(tid))
+    pub(super) fn lack(&self, tid: Tid, entry_lsn: Lsn) -> Option<Lack> {
+        let unit = (tid.block / ROOT_BLOCKS).checked_sub(self.first_unit)?;
+        let unit = self.units.get(usize::try_from(unit).ok()?)?.as_ref()?;
+        let proven_from = unit.lacks(tid)?;
+        Some(if entry_lsn >= proven_from {
+            Lack::Proven
+        } else {
+            Lack::Doubtful
+        })
     }
 }
 
@@ -182,20 +212,28 @@ impl UnitItems {
                 *word |= 1 << (at % 64);
             }
         }
-        self.blocks.push(Some((start, count)));
+        let proven_from = if is_filled(page) {
+            page.pd_lsn()
+        } else {
+            Lsn::default()
+        };
+        self.blocks.push(Some(PageItems {
+            start,
+            count,
+            proven_from,
+        }));
     }
 
-    fn lacks(&self, tid: Tid) -> bool {
+    /// The line pointer is not in use: from which LSN on an entry proves that it was.
+    fn lacks(&self, tid: Tid) -> Option<Lsn> {
         let block = usize::try_from(tid.block % ROOT_BLOCKS).unwrap_or(usize::MAX);
-        let Some(Some((start, count))) = self.blocks.get(block) else {
-            return false;
+        let page = self.blocks.get(block)?.as_ref()?;
+        let Some(at) = tid.offset.checked_sub(1).filter(|at| *at < page.count) else {
+            return Some(page.proven_from);
         };
-        let Some(at) = tid.offset.checked_sub(1).filter(|at| at < count) else {
-            return true;
-        };
-        let word = usize::try_from(*start).unwrap_or(0) + usize::from(at / 64);
+        let word = usize::try_from(page.start).unwrap_or(0) + usize::from(at / 64);
         let word = self.bits.get(word).copied().unwrap_or(0);
-        word & (1 << (at % 64)) == 0
+        (word & (1 << (at % 64)) == 0).then_some(page.proven_from)
     }
 }
 
@@ -247,18 +285,28 @@ mod tests {
 
     #[test]
     fn a_line_pointer_that_is_free_or_past_the_last_one_is_lacked() {
+        let page = |start, count| PageItems {
+            start,
+            count,
+            proven_from: Lsn(9),
+        };
         let unit = UnitItems {
-            blocks: vec![None, Some((0, 70)), Some((2, 0))],
+            blocks: vec![None, Some(page(0, 70)), Some(page(2, 0))],
             bits: vec![0b101, 1],
         };
         let used = UsedItems {
             first_unit: 3,
             units: vec![Some(unit), None],
         };
-        let lack = |block, offset| used.lack(tid(3 * ROOT_BLOCKS + block, offset));
+        let by = |block, offset, lsn| used.lack(tid(3 * ROOT_BLOCKS + block, offset), Lsn(lsn));
+        let lack = |block, offset| by(block, offset, 9).is_some();
         assert!(!lack(1, 1) && lack(1, 2) && !lack(1, 3) && !lack(1, 65) && lack(1, 66));
         assert!(lack(1, 71) && lack(1, 0) && lack(2, 1));
         // A page that tells nothing, and units that were not read.
-        assert!(!lack(0, 9) && !lack(3, 1) && !lack(ROOT_BLOCKS, 1) && !used.lack(tid(0, 1)));
+        assert!(!lack(0, 9) && !lack(3, 1) && !lack(ROOT_BLOCKS, 1));
+        assert_eq!(used.lack(tid(0, 1), Lsn(9)), None);
+        // The index is older than the page of the table.
+        assert_eq!(by(1, 2, 9), Some(Lack::Proven));
+        assert_eq!(by(1, 2, 8), Some(Lack::Doubtful));
     }
 }

@@ -17,8 +17,8 @@ use std::mem::take;
 use pgclinic_cluster::{Cluster, ForkFiles, OpenError};
 use pgclinic_format::Oid;
 use pgclinic_format::wal::FileNumber;
-use pgclinic_model::Progress;
 use pgclinic_model::document::{LossPlace, NotChecked, SalvageReport, TableAccount};
+use pgclinic_model::{Progress, plural};
 use pgclinic_scan::live::{
     CatalogReads, FreshView, Left, Round, Rounds, RoundsEnd, ViewPosition, rounds,
 };
@@ -255,7 +255,10 @@ impl Run<'_> {
                 account.not_salvaged.push(not_salvaged(&what, why));
             }
             if let Some(nameless) = open.nameless {
-                let what = format!("{} files of database {name}", nameless.files.len());
+                let what = format!(
+                    "{} of database {name}",
+                    plural(nameless.files.len() as u64, "file")
+                );
                 account
                     .not_salvaged
                     .push(not_salvaged(&what, UNCLAIMED_ONCE));
@@ -446,7 +449,7 @@ impl OneRound<'_> {
                 return Ok(None);
             }
             if self.is_last {
-                let what = format!("{} files of {}", files.len(), place.name);
+                let what = format!("{} of {}", plural(files.len() as u64, "file"), place.name);
                 account
                     .not_salvaged
                     .push(not_salvaged(&what, UNCLAIMED_ONCE));
@@ -567,7 +570,11 @@ impl OneRound<'_> {
         let counts = files.filter_map(|files| replayed.not_applied.get(&files.number()));
         let changes: u64 = counts.sum();
         if changes > 0 {
-            let what = format!("{changes} changes of {}", what_of(&planned.account));
+            let what = format!(
+                "{} of {}",
+                plural(changes, "change"),
+                what_of(&planned.account)
+            );
             let why = "they stand in the write-ahead log only and could not be applied in memory: --memory gives more of it";
             account.not_salvaged.push(not_salvaged(&what, why));
         }
@@ -621,7 +628,11 @@ fn unsettled_objects(found: &mut BesideTables, place: &DatabaseInputs<'_>) -> Op
 
 /// Files that a transaction makes which has not ended: they are lost to nobody.
 fn not_yet(files: &BTreeSet<FileNumber>, place: &DatabaseInputs<'_>) -> Option<NotChecked> {
-    let what = format!("{} files of database {}", files.len(), place.name);
+    let what = format!(
+        "{} of database {}",
+        plural(files.len() as u64, "file"),
+        place.name
+    );
     let why = "no relation names them: they were made since the last checkpoint, or by a transaction that has not ended, and are not yet anybody's";
     (!files.is_empty()).then(|| NotChecked {
         inherent: true,
@@ -691,7 +702,11 @@ fn tell_changed(account: &mut SalvageReport) {
         pages += table.changed_pages;
     }
     if pages > 0 {
-        let what = format!("rows on {pages} pages of {tables} tables as they were");
+        let what = format!(
+            "rows on {} of {} as they were",
+            plural(pages, "page"),
+            plural(tables, "table")
+        );
         let why = "the server wrote these pages while it was read: rows that it replaced or deleted there may be missing; salvage postgres://… takes all tables in one snapshot";
         account.not_salvaged.push(not_salvaged(&what, why));
     }

@@ -15,8 +15,8 @@ use std::mem::take;
 use pgclinic_cluster::wal::ReplayEffect;
 use pgclinic_cluster::{Catalog, Cluster, ForkFiles, OpenError, Persistence, ReadGap, Relation};
 use pgclinic_format::{BlockNo, Fork, Oid};
-use pgclinic_model::Progress;
 use pgclinic_model::document::{LossPlace, NotChecked, TableAccount};
+use pgclinic_model::{Progress, plural};
 use pgclinic_scan::live::{CatalogReads, FreshView, Left, Round, Rounds, RoundsEnd, rounds};
 
 use super::error::SalvageError;
@@ -355,9 +355,9 @@ impl Run<'_> {
     fn ended(mut self, end: &RoundsEnd) -> RunningLosses {
         if let Some(first) = self.open.values().next() {
             let database = &first.database;
-            let open = self.open.len();
+            let open = plural(self.open.len() as u64, "table");
             let what = format!(
-                "whether rows are missing that indexes and visibility maps know, of {open} tables of database {database}"
+                "whether rows are missing that indexes and visibility maps know, of {open} of database {database}"
             );
             let why = match (end, self.unasked.take()) {
                 (RoundsEnd::Lost(error), _) => {
@@ -386,7 +386,8 @@ fn is_marked(view: &View<'_>, files: &ForkFiles, block: BlockNo) -> bool {
 /// One line for tables of which nobody could be asked, if there are any that have witnesses.
 pub(crate) fn unasked(database: &str, tables: usize, why: &str) -> Option<NotChecked> {
     let what = format!(
-        "whether rows are missing that indexes and visibility maps know, of {tables} tables of database {database}"
+        "whether rows are missing that indexes and visibility maps know, of {} of database {database}",
+        plural(tables as u64, "table")
     );
     let why = format!(
         "these are read from the files of the server, and it does not give them (a superuser, or a role with EXECUTE on pg_read_binary_file, pg_ls_dir and pg_stat_file): {why}"

@@ -9,6 +9,8 @@ use pgclinic_format::wal::FileNumber;
 use pgclinic_format::{BlockNo, Fork, Oid};
 use pgclinic_model::document::{LossPlace, TableAccount};
 
+use super::roots::Lack;
+
 /// Blocks past the end that are told apart; beyond them an entry is believed only as one of many.
 const MISSING_MAX: BlockNo = 1 << 27;
 /// Segments that may be missing for each that is there.
@@ -48,6 +50,9 @@ pub(super) struct Statement {
     pub(super) lost: u64,
     pub(super) lost_blocks: BTreeMap<BlockNo, u64>,
     pub(super) lost_items: Vec<(BlockNo, u16)>,
+    /// Those that lead to line pointers which their pages do not have, or past the end, and that
+    /// prove nothing: the index may be older than its table.
+    pub(super) outdated: u64,
     /// Most entries have other keys than the rows that they lead to.
     pub(super) is_foreign: bool,
     /// It was read whole, and has fewer entries than there are rows.
@@ -153,7 +158,11 @@ impl Statement {
     }
 
     /// An entry leads to a line pointer that its page does not have.
-    pub(super) fn take_item(&mut self, tid: Tid) {
+    pub(super) fn take_item(&mut self, tid: Tid, lack: Lack) {
+        if lack == Lack::Doubtful {
+            self.outdated += 1;
+            return;
+        }
         self.lost += 1;
         if self.lost_blocks.len() < PAGES_KEPT || self.lost_blocks.contains_key(&tid.block) {
             *self.lost_blocks.entry(tid.block).or_default() += 1;
@@ -163,8 +172,13 @@ impl Statement {
         }
     }
 
-    /// Each row once: while a hash bucket is split, two entries name a row.
+    /// Each row once: while a hash bucket is split, two entries name a row. VACUUM that took rows
+    /// from an index's table may have cut it too.
     pub(super) fn settle_items(&mut self) {
+        if self.outdated > 0 {
+            self.outdated += std::mem::take(&mut self.missing);
+            self.missing_blocks = BlockSet::default();
+        }
         if self.lost_items.len() as u64 != self.lost {
             // Not all were kept.
             return;
@@ -186,6 +200,11 @@ impl Statement {
     /// It names rows that are not there.
     pub(super) fn accuses(&self) -> bool {
         self.claimed() > 0
+    }
+
+    /// It names rows that are not there, whatever that proves.
+    pub(super) fn speaks(&self) -> bool {
+        self.accuses() || self.outdated > 0
     }
 
     /// Rows that it does not name: those that live, and one entry leads to each of them.
@@ -304,7 +323,7 @@ mod tests {
             ..Statement::default()
         };
         for offset in 1..=50 {
-            statement.take_item(Tid { block: 7, offset });
+            statement.take_item(Tid { block: 7, offset }, Lack::Proven);
         }
         assert!(statement.accuses());
         assert_eq!(statement.lost_blocks, BTreeMap::from([(7, 50)]));
@@ -313,6 +332,25 @@ mod tests {
             (statement.rows(&table), statement.contradicts_itself(&table))
         });
         assert_eq!(found, [(50, false), (10, false), (0, true)]);
+    }
+
+    #[test]
+    fn an_index_that_may_be_older_than_its_table_accuses_nobody() {
+        let mut statement = Statement {
+            entries: 1000,
+            missing: 60,
+            missing_blocks: [9].into_iter().collect(),
+            ..Statement::default()
+        };
+        let place = Tid {
+            block: 7,
+            offset: 1,
+        };
+        statement.take_item(place, Lack::Doubtful);
+        statement.settle_items();
+        assert!(statement.speaks() && !statement.accuses());
+        assert_eq!((statement.outdated, statement.rows(&table(900))), (61, 0));
+        assert_eq!(statement.missing_blocks.blocks().next(), None);
     }
 
     #[test]

@@ -191,7 +191,8 @@ impl Witnesses<'_> {
                 continue;
             }
             let is_one_moment = !self.not_applied.contains_key(&own.number());
-            if is_whole && is_one_moment && self.counts_enough(&statement, table) {
+            let is_current = is_one_moment && statement.outdated == 0;
+            if is_whole && is_current && self.counts_enough(&statement, table) {
                 statement.foreign = foreign.map(|other: Statement| other.index);
                 return Witness::Whole(statement);
             }
@@ -228,10 +229,11 @@ impl Witnesses<'_> {
             return Witness::Earlier(self.doubted_zeros(heard, &files, None));
         }
         // One that misses rows says more than one that is hurt.
-        let most = spoken
-            .into_iter()
-            .max_by_key(|own| (own.missing + own.emptied, own.lost, own.is_hurt));
-        let most = most.filter(|own| own.accuses() || own.is_hurt);
+        let most = spoken.into_iter().max_by_key(|own| {
+            let missed = own.missing + own.emptied;
+            (missed, own.lost, own.is_hurt, own.outdated)
+        });
+        let most = most.filter(|own| own.speaks() || own.is_hurt);
         most.map_or(Witness::Absent, Witness::Partial)
     }
 
@@ -252,7 +254,7 @@ impl Witnesses<'_> {
             ..Statement::default()
         };
         let mut sums = EntrySums::new(extent.end);
-        let silent = each_row_named(self.cluster, files, *method, &mut |tid| {
+        let silent = each_row_named(self.cluster, files, *method, &mut |tid, _| {
             sums.take(tid);
             let is_lost = extent.is_suspect(tid.block)
                 && is_known(tid.block)
@@ -266,9 +268,9 @@ impl Witnesses<'_> {
         // index that nothing leads to any more name rows of long ago.
         if *method != AccessMethod::Gin && !self.cluster.is_running() {
             self.each_lacking(&sums, heard, &mut |used| {
-                each_row_named(self.cluster, files, *method, &mut |tid| {
-                    if used.lack(tid) {
-                        statement.take_item(tid);
+                each_row_named(self.cluster, files, *method, &mut |tid, lsn| {
+                    if let Some(lack) = used.lack(tid, lsn) {
+                        statement.take_item(tid, lack);
                     }
                     !self.progress.is_interrupted()
                 });
@@ -390,8 +392,11 @@ impl Witnesses<'_> {
                 let leaves = (!is_later && (heard.hears)(block)).then(|| leaf.data());
                 let entries = leaves.into_iter().flatten();
                 for (_, tuple) in entries.filter(|(item, _)| !is_killed(leaf, *item)) {
-                    let lost = tuple.rows().filter(|tid| used.lack(*tid));
-                    lost.for_each(|tid| statement.take_item(tid));
+                    for tid in tuple.rows() {
+                        if let Some(lack) = used.lack(tid, leaf.page().pd_lsn()) {
+                            statement.take_item(tid, lack);
+                        }
+                    }
                 }
                 !self.progress.is_interrupted()
             });

@@ -22,7 +22,9 @@ use crate::carve::{self, Found, PageState, Probe};
 use crate::readable::Readable;
 use crate::shape::Column;
 use crate::texts::Texts;
-use crate::values::{Fault, RowValues, Taking, chunk_rows, needed_by_row, rank, writes_all};
+use crate::values::{
+    Fault, Partial, RowValues, Taking, chunk_rows, needed_by_row, rank, writes_all,
+};
 use crate::visible::VersionFate;
 
 /// Bytes of text that a thread gathers before it writes them, if its turn has come.
@@ -231,12 +233,12 @@ impl<'c> Worker<'c> {
                 if covered.rejected > 0 || !covered.is_whole {
                     printing.tally.doubt_block(block);
                 }
-                let carved = if covered.is_whole {
-                    0
-                } else {
-                    self.print_carved(page, block, printing, carve::of_gaps)
-                };
-                printing.tally.rows.lost += covered.rejected.saturating_sub(carved);
+                let (mut missed, mut found) = (covered.rejected, 0);
+                if !covered.is_whole {
+                    missed += page.line_pointers_cut_off().len() as u64;
+                    found = self.print_carved(page, block, printing, carve::of_gaps);
+                }
+                printing.tally.rows.lost += missed.saturating_sub(found);
             }
         }
         state
@@ -357,7 +359,7 @@ impl<'c> Worker<'c> {
         Some(bytes)
     }
 
-    /// Rows that are found by their structure.
+    /// Rows that are found by their structure; how many.
     fn print_carved<'p>(
         &mut self,
         page: Page<'p>,
@@ -374,18 +376,17 @@ impl<'c> Worker<'c> {
         let blocks = printing.work.blocks;
         let mut probe = Probe::new(&printing.work.table.layouts, blocks, log, &mut fits);
         let found = find(page, block, &mut probe);
-        let mut carved = 0u64;
+        let count = found.len() as u64;
         for Found { tuple, place } in found {
             let verdict = match VersionFate::of(&self.visibility, tuple, place) {
                 verdict if verdict.counts() => VersionFate::Carved,
                 verdict => verdict,
             };
-            carved += u64::from(verdict == VersionFate::Carved);
             let is_told = verdict == VersionFate::Carved;
             let doubt = words_of(VersionFate::Carved).filter(|_| !is_told);
             self.print_row(tuple, (place, verdict), [doubt, None, None], printing);
         }
-        carved
+        count
     }
 
     /// A page of zeros is legal, unless the visibility map says that it held rows.
@@ -440,13 +441,36 @@ impl<'c> Worker<'c> {
         let mut faults = self.cells.faults().iter();
         let torn = faults.find(|fault| fault.kind.tears_row());
         if let Some(fault) = torn.filter(|_| crew.outlet.is_server()) {
-            withhold(fault, columns, place, &mut printing.tally);
+            withhold_torn(fault, columns, place, &mut printing.tally);
             return;
         }
         let chunks = bench.chunks.as_mut();
         let of_toast = chunks
             .is_some_and(ToastReader::take_doubt)
             .then_some(DOUBTED_TOAST);
+        // Of one file without its cluster and its commit log no row is better known than another.
+        let is_bare = !self.has_log && printing.work.table.database.is_empty();
+        let is_known = verdict == VersionFate::Carved || !is_bare;
+        let words = words_of(verdict).filter(|_| is_known).into_iter();
+        let words = words.chain(doubts.into_iter().flatten()).chain(of_toast);
+        let mut reasons: Vec<String> = words.map(str::to_owned).collect();
+        if self.cells.has_rest() {
+            printing.tally.rows.uncertain += 1;
+            let why = "the row's columns end before the row does";
+            reasons.push(format!("uncertain: {why}"));
+            printing.tally.lose(LossPlace::row(place, why));
+        }
+        if let Some(what) = self.cells.mended() {
+            printing.tally.rows.mended += 1;
+            let why =
+                format!("the row's header contradicts itself: it was read with another {what}");
+            reasons.push(format!("mended: {why}"));
+            printing.tally.lose(LossPlace::row(place, why));
+        }
+        if !reasons.is_empty() && crew.outlet.is_server() {
+            withhold(&reasons, place, &mut printing.tally);
+            return;
+        }
         let row = self.cells.row(tuple);
         let large = self.cells.too_large();
         let (is_loaded, fates) = if crew.outlet.is_server() && !large.is_empty() {
@@ -472,14 +496,8 @@ impl<'c> Worker<'c> {
             );
         }
         crew.refuse(printing.table, bench.texts.take_refusals());
-        // Of one file without its cluster and its commit log no row is better known than another.
-        let is_bare = !self.has_log && printing.work.table.database.is_empty();
-        let is_known = verdict == VersionFate::Carved || !is_bare;
-        let words = words_of(verdict).filter(|_| is_known).into_iter();
-        let words = words.chain(doubts.into_iter().flatten()).chain(of_toast);
-        let mut reasons: Vec<String> = words.map(str::to_owned).collect();
         let faults = self.cells.faults().iter().cloned();
-        let mut is_partial = false;
+        let (mut is_partial, mut is_robbed) = (false, false);
         for fault in faults.chain(bench.texts.take_faults()) {
             let fate = fates.get(&fault.column);
             if fate == Some(&None) {
@@ -487,6 +505,7 @@ impl<'c> Worker<'c> {
                 continue;
             }
             is_partial = true;
+            is_robbed |= fault.kind.robs_row();
             let column = columns.get(fault.column);
             let mut why = fault.kind.to_string();
             if let Some(Some(more)) = fate {
@@ -513,18 +532,11 @@ impl<'c> Worker<'c> {
             });
         }
         printing.tally.rows.partial += u64::from(is_partial);
-        if self.cells.has_rest() {
-            printing.tally.rows.uncertain += 1;
-            let why = "the row's columns end before the row does";
-            reasons.push(format!("uncertain: {why}"));
-            printing.tally.lose(LossPlace::row(place, why));
-        }
-        if let Some(what) = self.cells.mended() {
-            printing.tally.rows.mended += 1;
-            let why =
-                format!("the row's header contradicts itself: it was read with another {what}");
-            reasons.push(format!("mended: {why}"));
-            printing.tally.lose(LossPlace::row(place, why));
+        let is_null = is_robbed && !is_loaded && crew.options.partial == Partial::Null;
+        if is_null && crew.outlet.is_server() {
+            printing.out.rows.truncate(printing.row_start);
+            withhold(&reasons, place, &mut printing.tally);
+            return;
         }
         if !reasons.is_empty() && crew.outlet.parts_suspects(printing.table) {
             printing.out.rows.truncate(printing.row_start);
@@ -545,9 +557,18 @@ impl<'c> Worker<'c> {
     }
 }
 
-/// A table of a server has no place for a row that was torn: with nulls instead of what is lost it
-/// would be another row, and a good one.
-fn withhold(fault: &Fault, columns: &[Column], place: Tid, tally: &mut Tally) {
+/// A table of a server has no place for a row that may not be what it says: nobody could tell it
+/// from the good ones again.
+fn withhold(reasons: &[String], place: Tid, tally: &mut Tally) {
+    tally.rows.withheld += 1;
+    tally.rows.skipped += 1;
+    let why = format!("{}: the row was not loaded", reasons.join("; "));
+    tally.tell_row(place, &why);
+}
+
+/// Nor for a row that was torn: with nulls instead of what is lost it would be another row, and a
+/// good one.
+fn withhold_torn(fault: &Fault, columns: &[Column], place: Tid, tally: &mut Tally) {
     tally.rows.withheld += 1;
     tally.rows.skipped += 1;
     let column = columns.get(fault.column).map(|column| column.name.clone());

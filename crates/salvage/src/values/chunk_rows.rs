@@ -17,7 +17,7 @@ pub(crate) fn chunk_rows<'p>(
     log: &TransactionLog,
 ) -> Box<dyn Iterator<Item = (u16, HeapTuple<'p>)> + 'p> {
     let skipped = usize::from(first.max(1) - 1);
-    if PageState::of(page) == PageState::Sound && carve::is_covered(page, item_bytes(page)) {
+    if PageState::of(page) == PageState::Sound && carve::is_filled(page) {
         let pointers = page.line_pointers().skip(skipped);
         let normal = pointers.filter(|(_, pointer)| pointer.flags() == LpFlags::Normal);
         return Box::new(normal.filter_map(move |(item, pointer)| {
@@ -39,13 +39,6 @@ pub(crate) fn chunk_rows<'p>(
             .skip(skipped)
             .map(|(item, found)| (item, found.tuple)),
     )
-}
-
-fn item_bytes(page: Page<'_>) -> usize {
-    let lengths = page
-        .line_pointers()
-        .map(|(_, pointer)| usize::from(pointer.lp_len()));
-    lengths.map(|len| len.next_multiple_of(8)).sum()
 }
 
 /// How probably a chunk belongs to a value that is wanted, 0 for one that counts; the index prefers

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use pgclinic_format::attribute::AttributeFaultKind;
-use pgclinic_format::datum::{DecompressError, Undecodable};
+use pgclinic_format::datum::{DecompressError, Undecodable, UndecodableKind};
 use pgclinic_format::varlena::VarlenaFault;
 
 /// A value that is not written as it was.
@@ -51,6 +51,16 @@ pub enum FaultKind {
 }
 
 impl FaultKind {
+    /// The row had a value here that damage took or changed. What is too large is there, and what
+    /// of a type is not known here is told of the whole column.
+    pub(crate) fn robs_row(&self) -> bool {
+        match self {
+            FaultKind::TooLarge { .. } | FaultKind::LostType(_) => false,
+            FaultKind::Undecodable(error) => error.trouble == UndecodableKind::Damaged,
+            _ => true,
+        }
+    }
+
     /// Where the values of the row begin and end is lost with it.
     pub(crate) fn tears_row(&self) -> bool {
         matches!(self, FaultKind::Walk(_) | FaultKind::Header(_))

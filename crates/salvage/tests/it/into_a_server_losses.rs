@@ -2,7 +2,7 @@
 //! whose values are lost.
 
 use pgclinic_model::Glob;
-use pgclinic_model::document::{Outcome, SalvageReport};
+use pgclinic_model::document::{LossPlace, Outcome, SalvageReport};
 
 use crate::common;
 
@@ -343,5 +343,39 @@ fn a_torn_row_is_not_loaded() {
     let found = found.get("public.torn").expect("loaded");
     let expected = source.rows.get("public.torn").expect("copied");
     assert_eq!(found.len(), 99);
+    assert!(found.iter().all(|row| expected.contains(row)), "{found:?}");
+}
+
+/// A row that was found where no line pointer leads is not among the good ones.
+#[test]
+fn a_suspect_row_is_not_loaded() {
+    let tables = [
+        "CREATE TABLE public.cut AS SELECT n AS id, 'word ' || n AS word FROM generate_series(1, 100) n",
+        "CHECKPOINT",
+    ];
+    let source = Source::new(&tables, &["public.cut"]);
+    let [path] = source.paths.as_slice() else {
+        panic!("one path");
+    };
+    let mut page = std::fs::read(path).expect("a file");
+    let lower = u16::from_le_bytes(*page[12..].first_chunk().expect("pd_lower"));
+    page[12..14].copy_from_slice(&(lower - 8).to_le_bytes());
+    std::fs::write(path, page).expect("hurt");
+    let destination = copy_of(&seed(&server(15), Checksums::Off));
+    let running = destination.start().expect("a server");
+    let expected = source.rows.get("public.cut").expect("copied");
+    let account = salvaged(&source.copy.pgdata, &into(&running, "again"));
+    assert_eq!(account.outcome, Outcome::Damaged);
+    let table = account.tables.first().expect("the table");
+    let counts = (table.rows.carved, table.rows.withheld, table.rows.written);
+    assert_eq!(counts, (2, 2, 98), "{table:#?}");
+    let left_out = |place: &&LossPlace| {
+        let carved = place.why.starts_with("carved: ");
+        carved && place.why.ends_with(": the row was not loaded")
+    };
+    assert_eq!(table.places.iter().filter(left_out).count(), 2);
+    let found = rows(&running, "again");
+    let found = found.get("public.cut").expect("loaded");
+    assert_eq!(found.len(), 98);
     assert!(found.iter().all(|row| expected.contains(row)), "{found:?}");
 }

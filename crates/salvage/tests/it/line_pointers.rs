@@ -123,3 +123,46 @@ fn content_that_was_moved_is_read_where_it_stands() {
         assert!(right.count() >= 499);
     }
 }
+
+/// Rows whose line pointers `pd_lower` has cut off come back by them, also wide and dead ones; the
+/// check counts them.
+#[test]
+fn rows_behind_a_lowered_pd_lower_are_brought_back() {
+    let copy = copy_of(&seed(&server(15), Checksums::Off));
+    let mut running = copy.start().expect("a server");
+    let mut session = running.connect("clinic").expect("a session");
+    let sql = "CREATE TABLE public.cut AS SELECT i AS id, md5(i::text) AS word FROM generate_series(1, 500) i; DELETE FROM public.cut WHERE id = 120; CHECKPOINT";
+    session.execute(sql).expect("a table");
+    let path = session.query_value("SELECT pg_relation_filepath('public.cut')");
+    let path = path.expect("an answer").expect("a path");
+    drop(session);
+    running.stop(StopMode::Fast).expect("a stop");
+
+    let lower: u16 = 24 + 4 * 100;
+    let patch = OverlayPatch::Bytes {
+        path,
+        offset: 12,
+        bytes: lower.to_le_bytes().to_vec(),
+    };
+    let overlay = Overlay::new(directory(&copy.pgdata), vec![patch]).expect("plain paths");
+    let cluster = Cluster::open(Arc::new(overlay)).expect("a cluster");
+    let folder = tempfile::tempdir().expect("a directory");
+    let options = SalvageOptions {
+        selection: Selection {
+            relations: vec![Glob::new("public.cut")],
+            ..Selection::default()
+        },
+        ..options(&folder.path().join("out"), "csv")
+    };
+    let account = salvage(&cluster, &options, &Quiet).expect("a destination");
+    let rows = account.totals;
+    assert_eq!((rows.written, rows.carved, rows.lost), (499, 19, 0));
+    let places = &account.tables.first().expect("the table").places;
+    let items: Vec<_> = places.iter().filter_map(|place| place.item).collect();
+    let expected: Vec<u16> = (101..=120).filter(|item| *item != 120).collect();
+    assert_eq!(items, expected);
+    assert_eq!(
+        common::with_suspects(&folder.path().join("out/clinic/public.cut")).len(),
+        499
+    );
+}

@@ -31,6 +31,7 @@ mod lost_columns;
 mod lost_keys;
 mod lost_relations;
 mod missing_wal;
+mod old_indexes;
 mod our_own_failure;
 mod partial_values;
 mod resume;

@@ -128,7 +128,7 @@ fn read_index(database: &DatabaseContext<'_>, index: &Relation, blocks: &[BlockN
         return entries;
     };
     let mut counts: BTreeMap<(BlockNo, u16), u64> = BTreeMap::new();
-    let silent = each_row_named(database.cluster, files, method, &mut |tid: Tid| {
+    let silent = each_row_named(database.cluster, files, method, &mut |tid: Tid, _| {
         if blocks.contains(&tid.block) {
             let count = counts.entry((tid.block, tid.offset)).or_default();
             *count = count.saturating_add(1);

@@ -50,6 +50,7 @@ registry! {
     page_header::PAGE_FLAGS,
     page_header::LOWER_INSIDE_HEADER,
     page_header::LINE_POINTERS_LOST,
+    page_header::LINE_POINTERS_CUT_OFF,
     page_header::LOWER_BEYOND_UPPER,
     page_header::UPPER_ZEROED,
     page_header::UPPER_BEYOND_SPECIAL,

@@ -8,10 +8,11 @@
 
 use pgclinic_format::build::{put_u16, put_u32};
 use pgclinic_format::page::HEADER_BYTES;
+use pgclinic_format::{LinePointer, LpFlags};
 
 use crate::advice;
 use crate::byte_edits::put_bytes;
-use crate::followers::{ENTRIES, HEADER, SEQUENCES};
+use crate::followers::{CHAINS, ENTRIES, HEADER, SEQUENCES};
 use crate::injury::{Damage, Injury, Wants};
 use crate::injury_target::{ANY_PAGE, HEAP_PAGE, InjuryTarget, ROW_PAGE};
 
@@ -104,6 +105,28 @@ fn move_lower_to_header(target: &InjuryTarget<'_>, _seed: u64) -> Option<Damage>
     let lower = u16::try_from(HEADER_BYTES).ok()?;
     let damage = set(target, "pd_lower", LOWER_AT, lower)?;
     Some(damage.must(&["line-pointers-lost"]).may(&[ENTRIES]))
+}
+
+pub(super) const LINE_POINTERS_CUT_OFF: Injury = Injury {
+    name: "line-pointers-cut-off",
+    summary: "pd_lower ends before the last line pointers of a page",
+    wants: Wants::page(ROW_PAGE),
+    recovery_advice: advice::PAGE_LOST,
+    damage: move_lower_back,
+};
+
+fn move_lower_back(target: &InjuryTarget<'_>, seed: u64) -> Option<Damage> {
+    let page = target.page()?;
+    let most = page.line_pointer_count().checked_sub(1)?;
+    let cut = u16::try_from(1 + seed % 3).ok()?.min(most);
+    let left = page.line_pointer_count().checked_sub(cut)?;
+    let mut named = page.line_pointers().skip(usize::from(left));
+    let is_row = |(_, pointer): (u16, LinePointer)| pointer.flags() == LpFlags::Normal;
+    (cut > 0 && named.all(is_row)).then_some(())?;
+    let lower = page.pd_lower().checked_sub(cut.checked_mul(4)?)?;
+    let damage = set(target, "pd_lower", LOWER_AT, lower)?;
+    let may = [CHAINS, ENTRIES, &["ctid-out-of-range"]];
+    Some(damage.must(&["line-pointers-lost"]).may(&may))
 }
 
 pub(super) const LOWER_BEYOND_UPPER: Injury = Injury {

@@ -42,7 +42,7 @@ impl Witnesses<'_> {
             statement.is_earlier = true;
             if statement.is_foreign {
                 foreign = Some(statement);
-            } else if statement.accuses() {
+            } else if statement.speaks() {
                 let refilled = extent.with_refilled(replay, table);
                 let all = Hearing {
                     extent: &refilled,
