@@ -183,7 +183,8 @@ fn withhold_bytes(change: &mut Change) {
         }
         Change::Extend { after, .. } => after.clear(),
         Change::Write { bytes, .. } => bytes.clear(),
-        Change::Cut { .. }
+        Change::Append { .. }
+        | Change::Cut { .. }
         | Change::Remove { .. }
         | Change::Directory { .. }
         | Change::RemoveDirectory { .. }
