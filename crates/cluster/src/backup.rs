@@ -6,13 +6,40 @@
 use pgclinic_format::Lsn;
 use pgclinic_format::backup_label::BackupLabel;
 use pgclinic_format::backup_manifest::BackupManifest;
-use pgclinic_source::{Source, SourceErrorKind, read_all};
+use pgclinic_format::digest::{Algorithm, Digest};
+use pgclinic_source::{Source, SourceError, SourceErrorKind, read_all};
 
 /// The manifest's name.
 pub const MANIFEST: &str = "backup_manifest";
 
 /// Bytes of a manifest that are read: some two million files.
 pub const MANIFEST_BYTES: u64 = 256 << 20;
+
+/// Bytes that are summed at once.
+const STEP: usize = 256 << 10;
+
+/// The checksum of a file, as a manifest has it.
+///
+/// # Errors
+///
+/// The file cannot be read.
+pub fn file_sum(
+    source: &dyn Source,
+    path: &str,
+    algorithm: Algorithm,
+) -> Result<Vec<u8>, SourceError> {
+    let mut digest = Digest::new(algorithm);
+    let mut buffer = vec![0; STEP];
+    let mut offset = 0u64;
+    loop {
+        let read = source.read_at(path, offset, &mut buffer)?;
+        digest.update(buffer.get(..read).unwrap_or_default());
+        offset = offset.saturating_add(read as u64);
+        if read < buffer.len() {
+            return Ok(digest.finish());
+        }
+    }
+}
 
 /// `backup_manifest`.
 #[derive(Clone, PartialEq, Eq, Debug)]

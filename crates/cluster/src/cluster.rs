@@ -24,7 +24,7 @@ use crate::multixact::MultiXacts;
 use crate::settings::SettingsFiles;
 use crate::state::{Recovered, State};
 use crate::transaction_log::TransactionLog;
-use crate::wal::{Chain, LabelState, Recovery, Replay, WalSurvey};
+use crate::wal::{Chain, LabelState, Recovery, Replay, WalSurvey, is_signalled};
 
 /// Bytes of older WAL that are read for a witness alone.
 const ASIDE_BYTES: u64 = 256 << 20;
@@ -375,7 +375,7 @@ impl Cluster {
     /// A server has written another control file since this one was read.
     pub fn control_has_moved(&self) -> bool {
         let now = read_control(self.source.as_ref());
-        now.is_ok_and(|now| now != self.control)
+        now.is_ok_and(|now| now != self.control.clone().as_read())
     }
 
     /// Data checksums are on; unknown without a control file to trust.
@@ -387,6 +387,11 @@ impl Cluster {
     pub fn files(&self, home: &DatabaseDirectory) -> Result<Vec<ForkFiles>, ReadGap> {
         list_folder(self.source.as_ref(), home, self.build.segment_bytes)
             .map_err(|error| ReadGap::new(&home.folder, error))
+    }
+
+    /// The server is told to recover from an archive or to follow another server.
+    pub fn is_signalled(&self) -> bool {
+        is_signalled(self.source.as_ref())
     }
 
     /// What `postgresql.auto.conf` or `postgresql.conf` says of a setting, in lower case.

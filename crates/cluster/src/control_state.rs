@@ -43,6 +43,16 @@ impl ControlState {
             _ => None,
         }
     }
+
+    /// What was read, before it was held against `pg_wal`.
+    pub(crate) fn as_read(self) -> Self {
+        match self {
+            ControlState::Foreign { control, .. } | ControlState::Older { control, .. } => {
+                ControlState::Right(control)
+            }
+            other => other,
+        }
+    }
 }
 
 pub(crate) fn read_version(source: &dyn Source) -> Result<Option<u16>, OpenError> {

@@ -2,9 +2,9 @@
 //! over their pages, so that nothing is read twice; the other files are read here. Files that
 //! passed by once were summed on their way.
 
-use pgclinic_cluster::Cluster;
+use pgclinic_cluster::{Cluster, file_sum};
 use pgclinic_format::backup_manifest::{BackupManifest, ManifestFile};
-use pgclinic_format::digest::{Algorithm, Digest};
+use pgclinic_format::digest::Algorithm;
 use pgclinic_format::incremental::PREFIX;
 use pgclinic_model::Progress;
 use pgclinic_model::document::{NotChecked, Origin, Place, RelationSummary};
@@ -16,9 +16,6 @@ use crate::findings::{Draft, Findings};
 use crate::stream::relation_file;
 use crate::walker::run_ledger::RunLedger;
 use crate::walker::{CheckOptions, keep_drafts};
-
-/// Bytes of one read.
-const STEP: usize = 256 << 10;
 
 /// Tells which files have another checksum than the manifest says.
 pub(crate) fn compare(
@@ -109,7 +106,8 @@ fn sum_now(
         return Ok(sum);
     }
     let Some(known) = cluster.streamed_checksums() else {
-        let sum = sum_of(cluster, path, algorithm).map_err(Unsummed::Unreadable)?;
+        let sum =
+            file_sum(cluster.source().as_ref(), path, algorithm).map_err(Unsummed::Unreadable)?;
         books.file(cluster, path);
         return Ok(sum);
     };
@@ -147,24 +145,6 @@ pub(crate) fn wanted<'a>(
     let (algorithm, sum) = file.sum.as_ref()?;
     let as_long = cluster.source().len(path).ok()? == file.size;
     (as_long && counts(path)).then_some((*algorithm, sum.as_slice()))
-}
-
-pub(crate) fn sum_of(
-    cluster: &Cluster,
-    path: &str,
-    algorithm: Algorithm,
-) -> Result<Vec<u8>, SourceError> {
-    let mut digest = Digest::new(algorithm);
-    let mut buffer = vec![0; STEP];
-    let mut offset = 0u64;
-    loop {
-        let read = cluster.source().read_at(path, offset, &mut buffer)?;
-        digest.update(buffer.get(..read).unwrap_or_default());
-        offset = offset.saturating_add(read as u64);
-        if read < buffer.len() {
-            return Ok(digest.finish());
-        }
-    }
 }
 
 /// The first damaged page of the segment.

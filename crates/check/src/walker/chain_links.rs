@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use pgclinic_cluster::{Cluster, Link};
+use pgclinic_cluster::{Cluster, Link, file_sum};
 use pgclinic_format::backup_manifest::BackupManifest;
 use pgclinic_format::digest::Algorithm;
 use pgclinic_model::Progress;
@@ -18,7 +18,7 @@ use crate::backup::files::BackupPlaces;
 use crate::backup::manifest::BackupManifestCheck;
 use crate::check::ClusterCheck;
 use crate::findings::{Draft, Findings};
-use crate::walker::backup_sums::{changed, only_a_part, sum_of, wanted};
+use crate::walker::backup_sums::{changed, only_a_part, wanted};
 use crate::walker::run_ledger::RunLedger;
 use crate::walker::{CheckOptions, system_identifier};
 
@@ -120,7 +120,7 @@ fn sums(
                 break;
             }
             // Who cannot be read is asked again where that is told.
-            if let Ok(sum) = sum_of(cluster, path, *algorithm) {
+            if let Ok(sum) = file_sum(cluster.source().as_ref(), path, *algorithm) {
                 own.push(((*path).to_owned(), sum));
             }
             progress.advance(*bytes);

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use common::{check_json, count, pgclinic, text, told};
 use pgclinic_servers::{Checksums, Server, Session, StartOptions, StopMode};
-use pgclinic_testkit::{TempCopy, all_majors, catch_up, copy_of, seed, standby};
+use pgclinic_testkit::{TempCopy, all_majors, catch_up, copy_of, seed, server, standby};
 
 /// Transactions that must lie between the last checkpoint and the end.
 const XIDS: u64 = 20_000;
@@ -179,4 +179,28 @@ fn a_standby_that_was_stopped_in_good_order_is_no_damage() {
     drop(session);
     primary.stop(StopMode::Fast).expect("a stop");
     check_json(&first.pgdata, 0);
+}
+
+/// A control file of an earlier moment is no sign that a server writes.
+#[test]
+fn an_older_control_file_is_damage_and_no_server_at_work() {
+    let copy = copy_of(&seed(&server(15), Checksums::On));
+    let path = copy.pgdata.join("global/pg_control");
+    let older = std::fs::read(&path).expect("a control file");
+    let mut running = copy.start_with(&options()).expect("a server");
+    let mut session = running.connect("clinic").expect("a session");
+    let late = "CREATE TABLE public.late AS SELECT generate_series(1, 400) AS id";
+    session.execute(late).expect("a table");
+    session.execute("CHECKPOINT").expect("a checkpoint");
+    drop(session);
+    running.stop(StopMode::Fast).expect("a stop");
+    std::fs::write(&path, older).expect("an older one");
+    let document = check_json(&copy.pgdata, 1);
+    let state = document.target.state.as_deref();
+    assert!(
+        !state.is_some_and(|state| state.contains("running")),
+        "{state:?}"
+    );
+    let words = told(&document);
+    assert!(words.contains("global/pg_control"), "{words}");
 }

@@ -27,6 +27,7 @@ pub use block_history::{
 pub use counters::WalCounters;
 pub use files::{Timelines, WalFile, WalFiles};
 pub use pages::SegmentPages;
+pub(crate) use recovery::is_signalled;
 pub use recovery::{LabelState, Recovery, Start, StartKind};
 pub use replay::{Replay, Stop};
 pub use replayed::{ReplaySpace, Replayed, ReplayedSource};

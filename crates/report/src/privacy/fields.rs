@@ -94,7 +94,6 @@ const PATHS: &[&str] = &[
     "directory",
     "file",
     "files",
-    "folder",
     "incrementals",
     "journal",
     "kept",

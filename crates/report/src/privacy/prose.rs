@@ -5,9 +5,9 @@
 //!       └ quoted       └ qualified  └ words  └ path
 //! ```
 //!
-//! A name that is also a word of the program, such as a column `value`, is told from the word where
-//! it is quoted, qualified or follows its kind (`column value`). Elsewhere it stays: nobody can tell
-//! it from the sentence around it.
+//! A name that is also a word of the program, such as a column `value`, is told from it where it is
+//! quoted, qualified or follows its kind (`column value`). Elsewhere it stays: nobody can tell it
+//! from the sentence around it.
 
 use super::names::{Names, is_system_schema, is_word};
 use super::paths;

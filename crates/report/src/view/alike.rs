@@ -83,7 +83,8 @@ pub(super) fn relations(alike: &[Numbered<'_, '_>]) -> Block {
                 .plain(format!("  in {}", plural(total, "relation")));
             let messages = roots.map(|root| root.finding.message.as_str());
             let named = alike.iter().zip(messages);
-            let items = named.map(|((number, group), message)| item(*number, group, leading, message));
+            let items =
+                named.map(|((number, group), message)| item(*number, group, leading, message));
             let frame = Frame::Finding(severity.name());
             let all = Part::new(frame, title).of(first_items(items.collect()));
             ("with the same finding", vec![all])
@@ -107,9 +108,7 @@ fn item(number: usize, group: &Group<'_>, first: usize, message: &str) -> Words 
     let database = group.database.map(|name| format!(", database {name}"));
     let mut words = Words::default();
     if number != first {
-        words = words
-            .and(Look::Target, group.place())
-            .only(Medium::Page);
+        words = words.and(Look::Target, group.place()).only(Medium::Page);
     }
     words
         .code(&group.name)

@@ -177,7 +177,7 @@ fn faults_by_fork(forks: &[&DiffFork]) -> Vec<Block> {
             number(&unknown),
         ])
     });
-    let columns = columns("Relation | At fault in A > | At fault in B > | Nothing tells >");
+    let columns = columns("Relation | At fault in A > | At fault in B > | Not known >");
     let table = Table::new(columns, rows).style(Style::Board);
     section("Where they contradict").unless_empty(table.unless_empty())
 }

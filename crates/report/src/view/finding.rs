@@ -67,7 +67,8 @@ pub(super) fn of_page(findings: &[Finding]) -> Vec<Block> {
     let groups = groups::of_findings(&[], findings);
     let all = groups.iter().flat_map(|group| {
         let runs = group.runs().into_iter();
-        runs.flat_map(|own| run(&own, group, Cures::Each)).collect::<Vec<_>>()
+        runs.flat_map(|own| run(&own, group, Cures::Each))
+            .collect::<Vec<_>>()
     });
     all.collect()
 }
@@ -82,7 +83,9 @@ pub(super) fn strip_marks(findings: &[Finding], len: usize) -> Vec<StripMark> {
         (!bytes.is_empty()).then(|| StripMark {
             bytes,
             words: format!("{}: {}", finding.rule, finding.message),
-            link: roots.contains(finding.id.as_str()).then(|| identity(finding)),
+            link: roots
+                .contains(finding.id.as_str())
+                .then(|| identity(finding)),
         })
     });
     marks.take(MARKS_MAX).collect()

@@ -4,9 +4,9 @@ use pgclinic_model::document::{Field, InspectDocument, ItemAnatomy, PageAnatomy,
 
 use super::picture::{Picture, Strip};
 use super::{
-    Block, Dump, Fold, Frame, Look, Medium, ParagraphStyle, Part, Row, Table, Tone, Verdict, View, Words,
-    columns, entries, finding, fold, in_terminal, looked_at, meaning, not_done, on_page, rules,
-    section, target_facts, text, words,
+    Block, Dump, Fold, Frame, Look, Medium, ParagraphStyle, Part, Row, Table, Tone, Verdict, View,
+    Words, columns, entries, finding, fold, in_terminal, looked_at, meaning, not_done, on_page,
+    rules, section, target_facts, text, words,
 };
 use crate::words::{byte_range, count, plural};
 use crate::{Options, hex};

@@ -9,9 +9,9 @@ use pgclinic_model::{FigureKinds, FigureList};
 use super::figures::{figures, named_figures, shares};
 use super::relation_names::RelationNames;
 use super::{
-    Block, Fold, FoldState, Frame, Look, ParagraphStyle, Part, Row, Style, Table, Tone, Verdict, View, Words, and_more,
-    columns, fold, in_terminal, inherent, list, looked_at, meaning, not_done, number, on_page,
-    section, short_list, space, target_facts, text, words,
+    Block, Fold, FoldState, Frame, Look, ParagraphStyle, Part, Row, Style, Table, Tone, Verdict,
+    View, Words, and_more, columns, fold, in_terminal, inherent, list, looked_at, meaning,
+    not_done, number, on_page, section, short_list, space, target_facts, text, words,
 };
 use crate::Options;
 use crate::figure_words::{interval, time};
@@ -67,7 +67,11 @@ pub(super) fn view(document: &MeasureDocument, options: &Options<'_>) -> View {
         blocks.push(in_terminal(large_objects(document, &kinds.of_databases)));
     }
     blocks.push(on_page(databases(document, &kinds.of_databases)));
-    let single = if whole.len() == 1 { FoldState::Yes } else { FoldState::No };
+    let single = if whole.len() == 1 {
+        FoldState::Yes
+    } else {
+        FoldState::No
+    };
     let whole = whole
         .iter()
         .map(|own| whole_relation(single, own, &names, kinds));

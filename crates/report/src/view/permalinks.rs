@@ -90,7 +90,7 @@ fn slug(title: &Words) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::view::{fold, section, Fold};
+    use crate::view::{Fold, fold, section};
 
     #[test]
     fn different_names_have_different_places_without_spaces_or_quotes() {

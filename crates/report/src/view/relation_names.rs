@@ -31,7 +31,9 @@ impl<'a> RelationNames<'a> {
         }
         let name = own.relation.as_deref()?.strip_prefix("pg_toast_")?;
         let number = name.strip_suffix("_index").unwrap_or(name);
-        self.0.get(&(own.database_oid, number.parse().ok()?)).copied()
+        self.0
+            .get(&(own.database_oid, number.parse().ok()?))
+            .copied()
     }
 }
 

@@ -4,8 +4,8 @@
 use std::cmp::Reverse;
 
 use pgclinic_model::document::{
-    CheckAccount, CountAccount, LargeObjectsAccount, Outcome, ReplayAccount, RowCounts, SalvageReport,
-    SequenceAccount, SnapshotAccount, TableAccount,
+    CheckAccount, CountAccount, LargeObjectsAccount, Outcome, ReplayAccount, RowCounts,
+    SalvageReport, SequenceAccount, SnapshotAccount, TableAccount,
 };
 
 use super::permalinks;

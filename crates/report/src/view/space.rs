@@ -86,7 +86,10 @@ fn way(
     dropped: Option<u64>,
 ) -> Option<(u64, String)> {
     if let Some(bytes) = dropped {
-        return Some((bytes, format!("DROP INDEX CONCURRENTLY {};", qualified(own)?)));
+        return Some((
+            bytes,
+            format!("DROP INDEX CONCURRENTLY {};", qualified(own)?),
+        ));
     }
     if let Some(bytes) = own.count("table", "rewrite_gives_back_bytes") {
         let table = names.owner(own).unwrap_or(own);
@@ -106,7 +109,9 @@ fn qualified(own: &MeasuredRelation) -> Option<String> {
     let quoted = |name: &str| format!("\"{}\"", name.replace('"', "\"\""));
     let is_plain = |name: &str| {
         let mut letters = name.bytes();
-        let starts = letters.next().is_some_and(|b| b.is_ascii_lowercase() || b == b'_');
+        let starts = letters
+            .next()
+            .is_some_and(|b| b.is_ascii_lowercase() || b == b'_');
         starts && letters.all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_')
     };
     let schema = match schema.as_str() {
@@ -136,7 +141,7 @@ fn table(
     let all: u64 = ways.iter().map(|way| way.bytes).sum();
     let share = say::percent(all, total);
     let mut blocks = vec![text(format!(
-        "about {} of {}, {share} %: VACUUM (FULL) locks its table while it writes it anew, and its indexes with it",
+        "about {} of {}, {share} %: VACUUM (FULL) locks its table while it rewrites it and its indexes",
         bytes(all),
         bytes(total)
     ))];
@@ -205,9 +210,10 @@ fn picture(
     if tiles.is_empty() {
         return Vec::new();
     }
-    vec![section("Where the bytes are").of(vec![Block::Picture(Picture::Treemap(Treemap {
-        tiles,
-    }))])]
+    vec![
+        section("Where the bytes are")
+            .of(vec![Block::Picture(Picture::Treemap(Treemap { tiles }))]),
+    ]
 }
 
 /// The colour of a kind.

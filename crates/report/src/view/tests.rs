@@ -2,9 +2,7 @@
 
 use super::*;
 use crate::formats::{html, text};
-use crate::view::picture::{
-    ForkMap, Histogram, Picture, Shares, Space, Strip, StripMark, Treemap,
-};
+use crate::view::picture::{ForkMap, Histogram, Picture, Shares, Space, Strip, StripMark, Treemap};
 
 const HOSTILE: &str = "</script><img src=x onerror='alert(1)'>\"\u{1b}[2J\r\n\u{202e}";
 

@@ -32,7 +32,7 @@ use std::time::Duration;
 
 use pgclinic_model::Progress;
 use pgclinic_model::document::{
-    LossPlace, RowCounts, SalvageReport, TableAccount, Target as TargetDocument,
+    LossPlace, NotChecked, RowCounts, SalvageReport, TableAccount, Target as TargetDocument,
 };
 use pgclinic_servers::{ConnectOptions, ConnectionTarget, Session, SqlError};
 
@@ -104,6 +104,7 @@ pub fn salvage_live(
         reader,
         document,
         found,
+        empty_here,
     } = match begun {
         Ok(begun) => begun,
         Err(error) if locks::is_held_up(&error) => return Ok(held_up(target, options, &error)),
@@ -116,6 +117,7 @@ pub fn salvage_live(
         RangeWay::Each
     };
     let mut account = new_account(document, options);
+    account.not_salvaged.extend(without_rows(&empty_here));
     let mut tables = with_files(found, &target.database, options);
     let folder = if options.resume {
         Folder::resume(path, options.durability)?
@@ -167,6 +169,22 @@ struct Begun<'a> {
     reader: Reader<'a>,
     document: TargetDocument,
     found: Vec<LiveTable>,
+    /// Unlogged tables of a standby.
+    empty_here: Vec<LiveTable>,
+}
+
+/// Unlogged tables: a standby refuses to read them, and has none of their rows.
+fn without_rows(tables: &[LiveTable]) -> Option<NotChecked> {
+    let names: Vec<String> = tables
+        .iter()
+        .map(|table| format!("{}.{}", table.schema, table.name))
+        .collect();
+    let what = format!("rows of unlogged tables: {}", names.join(", "));
+    let why = "they are unlogged: a standby has none of their rows, the primary may";
+    (!names.is_empty()).then(|| NotChecked {
+        inherent: true,
+        ..not_salvaged(&what, why)
+    })
 }
 
 fn begin<'a>(
@@ -177,10 +195,15 @@ fn begin<'a>(
     let mut reader = snapshots.reader(Duration::ZERO)?;
     let document = describe(&mut reader, options)?;
     let found = tables::read(&mut reader, database, options)?;
+    let standby = reader.query_value("SELECT pg_catalog.pg_is_in_recovery()")?;
+    let is_standby = standby.as_deref() == Some("t");
+    let is_empty = |table: &LiveTable| is_standby && table.is_unlogged;
+    let (empty_here, found) = found.into_iter().partition(is_empty);
     Ok(Begun {
         reader,
         document,
         found,
+        empty_here,
     })
 }
 

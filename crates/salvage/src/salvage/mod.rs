@@ -1,5 +1,6 @@
 //! All rows of a cluster, written to a folder, with an account of what could not be had.
 
+mod backup_files;
 mod bare;
 mod block_rows;
 mod blocks;
@@ -129,6 +130,9 @@ pub fn salvage(
         replay: replayed.as_ref().and_then(|_| cluster.replay()),
     };
     let mut account = open_account(cluster, options, replayed.as_ref().map(|(_, own)| own));
+    account
+        .not_salvaged
+        .extend(backup_files::gaps(cluster, options));
     let cluster = replayed.as_ref().map_or(cluster, |(cluster, _)| cluster);
     account.not_salvaged.extend(lost_status(cluster));
     match (&options.destination, folder) {

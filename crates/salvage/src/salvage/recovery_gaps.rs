@@ -28,9 +28,40 @@ pub(super) fn of_cluster(cluster: &Cluster, replay: Option<&ReplayAccount>) -> V
     } else {
         None
     };
+    let paced = paced_recovery(cluster, replay);
     let waiting = prepared(cluster).into_iter().chain(lost_prepared(cluster));
     let status = status_gaps(cluster).into_iter().chain(waiting);
-    control.into_iter().chain(wal).chain(status).collect()
+    let gaps = control.into_iter().chain(wal).chain(paced);
+    gaps.chain(status).collect()
+}
+
+/// Settings by which recovery ends, or waits, before the end of WAL.
+const PACES: [&str; 6] = [
+    "recovery_target",
+    "recovery_target_lsn",
+    "recovery_target_name",
+    "recovery_target_time",
+    "recovery_target_xid",
+    "recovery_min_apply_delay",
+];
+
+/// All WAL on disk was applied, and the server would not apply all of it, or not yet: what WAL
+/// drops, truncates or deletes after that is still there for it.
+fn paced_recovery(cluster: &Cluster, replay: Option<&ReplayAccount>) -> Option<NotChecked> {
+    let is_asked = replay.is_some_and(|replay| replay.applied > 0) && cluster.is_signalled();
+    let is_set = |name: &str| {
+        let value = cluster.setting(name)?;
+        let is_nothing = value.is_empty() || value.trim_start_matches('0').is_empty();
+        (!is_nothing).then(|| format!("{name} = '{value}'"))
+    };
+    let set: Vec<String> = PACES.into_iter().filter_map(is_set).collect();
+    (is_asked && !set.is_empty()).then(|| {
+        let why = format!(
+            "its settings are {}, and all WAL on disk was applied: what the server has and later WAL drops or deletes is not written. salvage postgres://… asks the server itself, where it runs",
+            set.join(", ")
+        );
+        not_salvaged("rows as of the moment at which recovery is to stop or wait", &why)
+    })
 }
 
 /// Databases that nobody can connect to, because `DROP DATABASE` was interrupted: they are read

@@ -6,10 +6,12 @@ use std::sync::Arc;
 
 use pgclinic_cluster::{Cluster, OpenOptions};
 use pgclinic_model::document::{Outcome, SalvageReport};
-use pgclinic_salvage::salvage;
-use pgclinic_servers::{Checksums, StartOptions, StopMode};
+use pgclinic_salvage::{salvage, salvage_live};
+use pgclinic_servers::{Checksums, ConnectionTarget, StartOptions, StopMode};
 use pgclinic_source::DataDirectory;
-use pgclinic_testkit::{Quiet, TempCopy, catch_up, copy_of, seed, server, standby};
+use pgclinic_testkit::{
+    Quiet, TempCopy, as_primary, catch_up, copy_of, seed, server, standby, streamed_backup,
+};
 
 use crate::common::{options, salvaged, session};
 
@@ -58,6 +60,14 @@ fn a_standby_has_no_main_fork_of_an_unlogged_table_and_lacks_nothing() {
     );
     let account = account.expect("a destination");
     assert_eq!(account.outcome, Outcome::Whole, "{account:#?}");
+    let live = options(&folder.path().join("live"), "csv");
+    let target = ConnectionTarget::of(&standby, "postgres");
+    let account = salvage_live(&target, &live, &Quiet).expect("a salvage");
+    assert_eq!(account.outcome, Outcome::Whole, "{account:#?}");
+    assert_eq!(lasting_rows(&account), 1000);
+    let mut told = account.not_salvaged.iter();
+    let told = told.any(|gap| gap.inherent && gap.what.ends_with("public.fleeting"));
+    assert!(told, "{:?}", account.not_salvaged);
     standby.stop(StopMode::Fast).expect("stopped");
     let account = postgres_of(&second);
     assert_eq!(account.outcome, Outcome::Whole, "{account:#?}");
@@ -68,6 +78,74 @@ fn a_standby_has_no_main_fork_of_an_unlogged_table_and_lacks_nothing() {
     let path = path_of(&first, "fleeting");
     std::fs::remove_file(first.pgdata.join(path)).expect("a file");
     assert_eq!(postgres_of(&first).outcome, Outcome::Damaged);
+}
+
+/// WAL on disk drops a table that the standby is to keep for another hour.
+#[test]
+fn a_standby_that_waits_is_not_whole_at_the_end_of_wal() {
+    let seeded = seed(&server(15), Checksums::On);
+    let (first, second) = (copy_of(&seeded), copy_of(&seeded));
+    let mut primary = first.start_with(&primary_options()).expect("a primary");
+    let settings = second.pgdata.join("postgresql.auto.conf");
+    std::fs::write(settings, "recovery_min_apply_delay = '1h'\n").expect("a setting");
+    let mut standby = standby(&second, &primary, StartOptions::default());
+    let mut writing = session(&primary, "clinic");
+    writing.execute("DROP TABLE public.docs").expect("dropped");
+    let end = writing.query_value("SELECT pg_current_wal_flush_lsn()");
+    let end = end.expect("a position").expect("a position");
+    let mut waiting = session(&standby, "clinic");
+    let received = format!("SELECT pg_last_wal_receive_lsn() >= '{end}'");
+    while waiting
+        .query_value(&received)
+        .expect("an answer")
+        .as_deref()
+        != Some("t")
+    {
+        std::thread::sleep(std::time::Duration::from_millis(50));
+    }
+    waiting
+        .execute("SELECT count(*) FROM public.docs")
+        .expect("it is there");
+    drop((writing, waiting));
+    standby.stop(StopMode::Fast).expect("stopped");
+    let folder = tempfile::tempdir().expect("a directory");
+    let account = salvaged(&second.pgdata, &options(&folder.path().join("out"), "csv"));
+    assert_eq!(account.outcome, Outcome::Incomplete, "{account:#?}");
+    let mut gaps = account.not_salvaged.iter();
+    let told = gaps.any(|gap| gap.why.contains("recovery_min_apply_delay = '1h'"));
+    assert!(told, "{:?}", account.not_salvaged);
+    primary.stop(StopMode::Fast).expect("stopped");
+}
+
+/// No page and no index tells of a table's rows; the manifest does.
+#[test]
+fn a_backup_that_is_not_as_its_manifest_has_it_is_not_whole() {
+    let copy = copy_of(&seed(&server(15), Checksums::On));
+    let mut primary = copy.start_with(&as_primary()).expect("a server");
+    let mut session = session(&primary, "postgres");
+    let make = "CREATE TABLE public.keyless AS SELECT generate_series(1, 3000) AS id";
+    session.execute(make).expect("a table");
+    let path = session.query_value("SELECT pg_relation_filepath('public.keyless')");
+    let path = path.expect("a path").expect("a path");
+    let folder = tempfile::tempdir().expect("a directory");
+    let backup = folder.path().join("backup");
+    streamed_backup(&primary, &backup, None);
+    drop(session);
+    primary.stop(StopMode::Fast).expect("stopped");
+    let account = salvaged(&backup, &options(&folder.path().join("whole"), "csv"));
+    assert_eq!(account.outcome, Outcome::Whole, "{account:#?}");
+    let file = backup.join(path);
+    let bytes = std::fs::read(&file).expect("a file");
+    let mut older = bytes.clone();
+    older[8192..16384].copy_from_slice(&bytes[..8192]);
+    for (name, hurt) in [("shorter", &bytes[..8192]), ("another", &older)] {
+        std::fs::write(&file, hurt).expect("a write");
+        let account = salvaged(&backup, &options(&folder.path().join(name), "csv"));
+        let mut gaps = account.not_salvaged.iter();
+        let told = gaps.any(|gap| gap.why.contains("backup_manifest") && !gap.inherent);
+        assert!(told, "{name}: {:?}", account.not_salvaged);
+        assert_ne!(account.outcome, Outcome::Whole, "{name}");
+    }
 }
 
 /// The file of a table in `public` of `postgres`.

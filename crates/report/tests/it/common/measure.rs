@@ -26,7 +26,10 @@ pub(crate) fn figure_kinds(document: &Value) -> FigureKinds {
 fn add(kinds: &mut FigureList, sections: &Sections) {
     for (section, figures) in sections {
         for (name, figure) in figures {
-            if kinds.iter().any(|(known, kind)| known == section && kind.name == name) {
+            if kinds
+                .iter()
+                .any(|(known, kind)| known == section && kind.name == name)
+            {
                 continue;
             }
             let kind = FigureKind {
@@ -73,9 +76,21 @@ pub(crate) fn measured() -> Value {
     let mut relations = vec![
         relation("public", "order_items", 16_400, 40 * MIB, table(9 * MIB)),
         relation("public", "Order <notes>", 16_410, 12 * MIB, table(0)),
-        relation("pg_toast", "pg_toast_16410", 16_413, 30 * MIB, table(4 * MIB)),
+        relation(
+            "pg_toast",
+            "pg_toast_16410",
+            16_413,
+            30 * MIB,
+            table(4 * MIB),
+        ),
         relation("pg_toast", "pg_toast_16410_index", 16_414, MIB, btree(0)),
-        relation("public", "order_items_pkey", 16_420, 18 * MIB, btree(3 * MIB)),
+        relation(
+            "public",
+            "order_items_pkey",
+            16_420,
+            18 * MIB,
+            btree(3 * MIB),
+        ),
         relation("public", "order_items_order", 16_421, 6 * MIB, btree(MIB)),
     ];
     let servers = (0..60).map(|number| {

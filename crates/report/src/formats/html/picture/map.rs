@@ -40,7 +40,11 @@ fn drawing(own: &ForkMap, class: &str, columns: u64, out: &mut dyn io::Write) ->
         width + AXIS,
         Esc(&own.path)
     )?;
-    axis(map.blocks_per_cell * columns, map.cells.div_ceil(columns), out)?;
+    axis(
+        map.blocks_per_cell * columns,
+        map.cells.div_ceil(columns),
+        out,
+    )?;
     write!(
         out,
         "<g><title>no damage found</title><path class=sound d=\"M0 0h{width}v{}h-{width}z",

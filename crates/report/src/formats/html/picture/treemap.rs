@@ -49,11 +49,7 @@ pub(super) fn treemap(own: &Treemap, out: &mut dyn io::Write) -> io::Result<()> 
     out.write_all(b"</figcaption></figure>\n")
 }
 
-fn tile(
-    own: &Space,
-    [x, y, width, height]: [f64; 4],
-    out: &mut dyn io::Write,
-) -> io::Result<()> {
+fn tile(own: &Space, [x, y, width, height]: [f64; 4], out: &mut dyn io::Write) -> io::Result<()> {
     let link = own.link.as_deref();
     if let Some(link) = link {
         write!(out, "<a href=\"#{}\">", Esc(link))?;
