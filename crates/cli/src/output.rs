@@ -45,7 +45,7 @@ pub(crate) enum ProgressStyle {
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Output")]
 pub(crate) struct OutputArgs {
-    /// Format: text, json, html, and some for other programs
+    /// Format: text, json, html and some others
     ///
     /// text, json, html; prometheus for check and measure; jsonl, sarif and junit for check. JSON
     /// is the master form: `pgclinic report` makes the others from it later.
