@@ -375,7 +375,7 @@ impl Cluster {
     /// A server has written another control file since this one was read.
     pub fn control_has_moved(&self) -> bool {
         let now = read_control(self.source.as_ref());
-        now.is_ok_and(|now| now != self.control.clone().as_read())
+        now.is_ok_and(|now| now != self.control.clone().before_judged())
     }
 
     /// Data checksums are on; unknown without a control file to trust.

@@ -45,7 +45,7 @@ impl ControlState {
     }
 
     /// What was read, before it was held against `pg_wal`.
-    pub(crate) fn as_read(self) -> Self {
+    pub(crate) fn before_judged(self) -> Self {
         match self {
             ControlState::Foreign { control, .. } | ControlState::Older { control, .. } => {
                 ControlState::Right(control)

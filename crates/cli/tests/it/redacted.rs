@@ -332,7 +332,5 @@ fn a_key_gives_the_same_pseudonyms_again_and_a_short_one_is_refused() {
     std::fs::write(&key, "short").expect("a key");
     let refused = run(&["--redact-with", text(&key)]).exits(2);
     assert!(refused.err.contains("has 5 bytes"), "{}", refused.err);
-    for more in [["--redact", "--values"]] {
-        run(&more).exits(2);
-    }
+    run(&["--redact", "--values"]).exits(2);
 }

@@ -18,13 +18,17 @@ pub struct Contents {
 impl Contents {
     /// `names, no values of rows, no pages`.
     pub fn words(self) -> String {
-        let of = |is_there, what: &str| match is_there {
-            true => what.to_owned(),
-            false => format!("no {what}"),
+        let of = |is_there, what: &str| {
+            if is_there {
+                what.to_owned()
+            } else {
+                format!("no {what}")
+            }
         };
-        let names = match self.redacted {
-            true => "pseudonyms for names".to_owned(),
-            false => of(self.names, "names"),
+        let names = if self.redacted {
+            "pseudonyms for names".to_owned()
+        } else {
+            of(self.names, "names")
         };
         let values = of(self.values, "values of rows");
         format!("{names}, {values}, {}", of(self.pages, "pages"))

@@ -1,5 +1,7 @@
 //! What becomes of texts under one key.
 
+#![allow(clippy::string_slice, reason = "a test that panics has failed")]
+
 use super::names::Names;
 use super::pseudonyms::{Kind, RedactionKey};
 use super::{paths, prose};
