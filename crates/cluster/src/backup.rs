@@ -3,6 +3,10 @@
 //! The first start of a restored backup renames `backup_label` and leaves the manifest, which then
 //! means nothing any more.
 
+use std::collections::BTreeMap;
+use std::num::NonZeroUsize;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
 use pgclinic_format::Lsn;
 use pgclinic_format::backup_label::BackupLabel;
 use pgclinic_format::backup_manifest::BackupManifest;
@@ -39,6 +43,38 @@ pub fn file_sum(
             return Ok(digest.finish());
         }
     }
+}
+
+/// Checksums of files of these lengths, made by several threads; of those that can be read. After
+/// each file its length is handed to `goes_on`.
+pub fn file_sums(
+    source: &dyn Source,
+    files: &[(&str, u64, Algorithm)],
+    threads: NonZeroUsize,
+    goes_on: &(dyn Fn(u64) -> bool + Sync),
+) -> BTreeMap<String, Vec<u8>> {
+    let next = AtomicUsize::new(0);
+    let work = || {
+        let mut own = Vec::new();
+        while let Some((path, bytes, algorithm)) = files.get(next.fetch_add(1, Ordering::Relaxed)) {
+            if let Ok(sum) = file_sum(source, path, *algorithm) {
+                own.push(((*path).to_owned(), sum));
+            }
+            if !goes_on(*bytes) {
+                break;
+            }
+        }
+        own
+    };
+    std::thread::scope(|scope| {
+        let others: Vec<_> = (1..threads.get()).map(|_| scope.spawn(work)).collect();
+        let mut sums: BTreeMap<_, _> = work().into_iter().collect();
+        for other in others {
+            let own = other.join();
+            sums.extend(own.expect("a thread that sums files does not panic"));
+        }
+        sums
+    })
 }
 
 /// `backup_manifest`.

@@ -70,7 +70,7 @@ mod visibility;
 pub mod wal;
 mod witness;
 
-pub use backup::{MANIFEST, MANIFEST_BYTES, ManifestState, file_sum};
+pub use backup::{MANIFEST, MANIFEST_BYTES, ManifestState, file_sum, file_sums};
 pub use block_set::BlockSet;
 pub use btree_leaves::{LeafWalk, Leaves, SilentPages, each_leaf, each_row_named};
 pub use build::Build;

@@ -3,9 +3,8 @@
 //! read here for their checksums.
 
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
-use pgclinic_cluster::{Cluster, Link, file_sum};
+use pgclinic_cluster::{Cluster, Link, file_sums};
 use pgclinic_format::backup_manifest::BackupManifest;
 use pgclinic_format::digest::Algorithm;
 use pgclinic_model::Progress;
@@ -112,35 +111,16 @@ fn sums(
         .filter_map(|(path, file)| Some((path.as_str(), file.size, wanted(cluster, path, file)?.0)))
         .collect();
     progress.expect(files.iter().map(|(_, bytes, _)| bytes).sum());
-    let next = AtomicUsize::new(0);
-    let work = || {
-        let mut own = Vec::new();
-        while let Some((path, bytes, algorithm)) = files.get(next.fetch_add(1, Ordering::Relaxed)) {
-            if progress.is_interrupted() {
-                break;
-            }
-            // Who cannot be read is asked again where that is told.
-            if let Ok(sum) = file_sum(cluster.source().as_ref(), path, *algorithm) {
-                own.push(((*path).to_owned(), sum));
-            }
-            progress.advance(*bytes);
-        }
-        own
-    };
-    std::thread::scope(|scope| {
-        let others: Vec<_> = (1..options.threads.get())
-            .map(|_| scope.spawn(work))
-            .collect();
-        let mut sums: BTreeMap<_, _> = work().into_iter().collect();
-        for other in others {
-            sums.extend(
-                other
-                    .join()
-                    .expect("a thread that sums files does not panic"),
-            );
-        }
-        sums
-    })
+    // Who cannot be read is asked again where that is told.
+    file_sums(
+        cluster.source().as_ref(),
+        &files,
+        options.threads,
+        &|bytes| {
+            progress.advance(bytes);
+            !progress.is_interrupted()
+        },
+    )
 }
 
 /// Keeps drafts with the name of their link.

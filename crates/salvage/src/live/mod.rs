@@ -157,7 +157,7 @@ pub fn salvage_live(
         told.inherent = true;
         account.not_salvaged.push(told);
     }
-    if account.is_empty() && !account.interrupted {
+    if account.is_empty() && empty_here.is_empty() && !account.interrupted {
         return Err(SalvageError::NothingSelected);
     }
     account.close();

@@ -132,7 +132,7 @@ pub fn salvage(
     let mut account = open_account(cluster, options, replayed.as_ref().map(|(_, own)| own));
     account
         .not_salvaged
-        .extend(backup_files::gaps(cluster, options));
+        .extend(backup_files::gaps(cluster, options, progress));
     let cluster = replayed.as_ref().map_or(cluster, |(cluster, _)| cluster);
     account.not_salvaged.extend(lost_status(cluster));
     match (&options.destination, folder) {
@@ -231,7 +231,10 @@ fn holds_name(text: &str, name: &str) -> bool {
 
 fn closed(cluster: &Cluster, mut account: SalvageReport) -> Result<SalvageReport, SalvageError> {
     tell_unreadable(cluster, &mut account);
-    if account.is_empty() && !account.interrupted {
+    // What was selected and dropped since fits the selection all the same.
+    let was_there = |gap: &NotChecked| gap.why == running::DROPPED;
+    let is_nothing = account.is_empty() && !account.not_salvaged.iter().any(was_there);
+    if is_nothing && !account.interrupted {
         return Err(SalvageError::NothingSelected);
     }
     account.close();

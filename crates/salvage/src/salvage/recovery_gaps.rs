@@ -51,7 +51,9 @@ fn paced_recovery(cluster: &Cluster, replay: Option<&ReplayAccount>) -> Option<N
     let is_asked = replay.is_some_and(|replay| replay.applied > 0) && cluster.is_signalled();
     let is_set = |name: &str| {
         let value = cluster.setting(name)?;
-        let is_nothing = value.is_empty() || value.trim_start_matches('0').is_empty();
+        // A delay of `0s` is none; a name may have no digit at all.
+        let is_zero = value.starts_with('0') && !value.contains(|c| matches!(c, '1'..='9'));
+        let is_nothing = value.is_empty() || is_zero;
         (!is_nothing).then(|| format!("{name} = '{value}'"))
     };
     let set: Vec<String> = PACES.into_iter().filter_map(is_set).collect();

@@ -41,6 +41,8 @@ use crate::shape::{MainForks, database_name};
 
 /// The word in the account.
 const SOURCE: &str = "running";
+/// Why something that was selected is not there any more.
+pub(super) const DROPPED: &str = "dropped meanwhile";
 pub(super) const UNSETTLED: &str = "the server changed it each time while it was read: what is missing of it was missing at the last look, and need not be lost";
 
 const UNCLAIMED_ONCE: &str = "no relation names them, where names are missing, and the server made checkpoints between all looks: they may be about to be somebody's";
@@ -666,7 +668,7 @@ pub(super) fn what_of(table: &TableAccount) -> String {
 fn dropped(what: String) -> NotChecked {
     NotChecked {
         inherent: true,
-        ..not_salvaged(&what, "dropped meanwhile")
+        ..not_salvaged(&what, DROPPED)
     }
 }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use pgclinic_cluster::{Cluster, OpenOptions};
 use pgclinic_model::document::{Outcome, SalvageReport};
-use pgclinic_salvage::{salvage, salvage_live};
+use pgclinic_salvage::{SalvageError, salvage, salvage_live};
 use pgclinic_servers::{Checksums, ConnectionTarget, StartOptions, StopMode};
 use pgclinic_source::DataDirectory;
 use pgclinic_testkit::{
@@ -135,6 +135,10 @@ fn a_backup_that_is_not_as_its_manifest_has_it_is_not_whole() {
     primary.stop(StopMode::Fast).expect("stopped");
     let account = salvaged(&backup, &options(&folder.path().join("whole"), "csv"));
     assert_eq!(account.outcome, Outcome::Whole, "{account:#?}");
+    let mut nothing = options(&folder.path().join("nothing"), "csv");
+    nothing.selection.relations = vec![pgclinic_model::Glob::new("nosuch")];
+    let refused = salvage(&pgclinic_testkit::open(&backup), &nothing, &Quiet);
+    assert!(matches!(refused, Err(SalvageError::NothingSelected)));
     let file = backup.join(path);
     let bytes = std::fs::read(&file).expect("a file");
     let mut older = bytes.clone();
@@ -146,6 +150,17 @@ fn a_backup_that_is_not_as_its_manifest_has_it_is_not_whole() {
         let told = gaps.any(|gap| gap.why.contains("backup_manifest") && !gap.inherent);
         assert!(told, "{name}: {:?}", account.not_salvaged);
         assert_ne!(account.outcome, Outcome::Whole, "{name}");
+    }
+    std::fs::write(&file, bytes).expect("as it was");
+    let manifest = backup.join("backup_manifest");
+    let words = std::fs::read(&manifest).expect("a manifest");
+    for (name, hurt) in [
+        ("zeros", vec![0; words.len()]),
+        ("half", words[..words.len() / 2].into()),
+    ] {
+        std::fs::write(&manifest, hurt).expect("a write");
+        let account = salvaged(&backup, &options(&folder.path().join(name), "csv"));
+        assert_eq!(account.outcome, Outcome::Incomplete, "{name}: {account:#?}");
     }
 }
 

@@ -636,13 +636,13 @@ impl LossPlace {
 }
 
 impl SalvageReport {
-    /// Nothing was found, and nothing is told.
+    /// Nothing was found, and nothing is missed. What nobody can know is told of every cluster.
     pub fn is_empty(&self) -> bool {
         self.tables.is_empty()
             && self.sequences.is_empty()
             && self.large_objects.is_empty()
             && self.lost_databases.is_empty()
-            && self.not_salvaged.is_empty()
+            && self.not_salvaged.iter().all(|gap| gap.inherent)
     }
 
     /// The files were not what they were taken for: what seems whole or lost may not be so.
