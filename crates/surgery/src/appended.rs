@@ -99,6 +99,10 @@ pub(crate) fn examine(
     if len == own.before {
         return Ok(Found::Before);
     }
+    // By its hash: the bytes beside the journal may be gone by then.
+    if is_written(storage, target)? {
+        return Ok(Found::NotBefore);
+    }
     let tail = grown_tail(target, len, (own.before.unwrap_or(0), own.len))?;
     let from = folder.kept(own.from);
     check_source(storage, folder, target)?;

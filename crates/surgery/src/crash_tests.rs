@@ -641,6 +641,32 @@ fn an_undo_that_is_cut_short_can_be_undone_again() {
     }
 }
 
+/// They take room, and somebody may have removed them.
+#[test]
+fn what_was_appended_goes_without_the_bytes_beside_the_journal() {
+    let mut files = applied();
+    for name in ["longer", "made"] {
+        files.remove(&folder().kept(name)).expect("no fault");
+    }
+    undone(&mut files);
+    assert_eq!(files.cluster(), cluster().cluster());
+}
+
+/// A completion looks for what it has to append before it writes anything.
+#[test]
+fn nothing_is_completed_without_the_bytes_beside_the_journal() {
+    for hurt in [&b""[..], &[0; 1300]] {
+        let mut files = journalled();
+        let path = folder().kept("longer");
+        files.create(&path, None).expect("no fault");
+        files.write_at(&path, 0, hurt).expect("no fault");
+        let error = complete(&mut files, &folder(), Path::new(PGDATA)).expect_err("it is hurt");
+        let words = "its file longer is missing or damaged";
+        assert!(error.to_string().contains(words), "{error}");
+        assert_eq!(files.cluster(), cluster().cluster());
+    }
+}
+
 #[test]
 fn other_bytes_are_not_overwritten() {
     let mut files = cluster();
