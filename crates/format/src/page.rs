@@ -15,6 +15,8 @@ use crate::types::{Lsn, Xid};
 
 /// Bytes of the page header, where the line pointers begin (`SizeOfPageHeaderData`).
 pub const HEADER_BYTES: usize = 24;
+/// What the smallest row takes with its line pointer (`MaxHeapTuplesPerPage`).
+const ROW_BYTES_MIN: usize = 24 + LinePointer::SIZE;
 /// `PG_PAGE_LAYOUT_VERSION` of every PostgreSQL since 8.3.
 pub const LAYOUT_VERSION: u8 = 4;
 /// `PD_HAS_FREE_LINES`.
@@ -217,10 +219,15 @@ impl<'a> Page<'a> {
         let count = self.line_pointer_count();
         let start = HEADER_BYTES + usize::from(count) * LinePointer::SIZE;
         let free = self.bytes.get(start..usize::from(self.pd_upper()));
-        let (words, _) = free
-            .unwrap_or_default()
-            .as_chunks::<{ LinePointer::SIZE }>();
+        let free = free.unwrap_or_default();
+        let most = (self.bytes.len() / ROW_BYTES_MIN).saturating_sub(count.into());
+        let free = free.get(..most * LinePointer::SIZE).unwrap_or(free);
         let mut found = Vec::new();
+        // Most pages have zeros here; all of them at once take a tenth of the time.
+        if free.iter().fold(0, |bits, byte| bits | byte) == 0 {
+            return found;
+        }
+        let (words, _) = free.as_chunks::<{ LinePointer::SIZE }>();
         for (word, number) in words.iter().zip(count.saturating_add(1)..) {
             let pointer = LinePointer(u32::from_le_bytes(*word));
             match pointer.flags() {
