@@ -92,6 +92,7 @@ pub(crate) struct WalReadings {
     replay: OnceLock<Option<Replay>>,
     survey: OnceLock<Option<WalSurvey>>,
     older: OnceLock<Option<Chain>>,
+    recent: OnceLock<Option<Chain>>,
 }
 
 /// One backup of a chain.
@@ -354,6 +355,16 @@ impl Cluster {
         self.older_wal()
     }
 
+    /// Those of its last segments, which is soon read.
+    pub(crate) fn recent_wal(&self) -> Option<&Chain> {
+        let (recovery, survey) = (self.recovery()?, self.wal_survey()?);
+        if self.wal.older.get().is_some() || survey.is_all_recent(recovery) {
+            return self.older_wal();
+        }
+        let read = || Some(survey.recent(self.source.as_ref(), recovery));
+        self.wal.recent.get_or_init(read).as_ref()
+    }
+
     /// How much that is.
     pub(crate) fn older_wal_bytes(&self) -> Option<u64> {
         let (recovery, survey) = (self.recovery()?, self.wal_survey()?);
@@ -453,12 +464,7 @@ impl Cluster {
 
     /// The segments of one fork, asked one by one; empty when the file is not there. At one that is
     /// out of reach it ends too, and [`Cluster::unreadable`] has its name.
-    pub(crate) fn fork_files(
-        &self,
-        home: &DatabaseDirectory,
-        filenode: Oid,
-        fork: Fork,
-    ) -> ForkFiles {
+    pub fn fork_files(&self, home: &DatabaseDirectory, filenode: Oid, fork: Fork) -> ForkFiles {
         let mut files = ForkFiles {
             home: home.clone(),
             filenode,

@@ -31,6 +31,7 @@ impl ClusterCheck for DatabaseLost {
         if !cluster.may_compare(Comparison::FilesWithCatalogs) {
             return;
         }
+        report_logged(cluster, out);
         let proven = cluster.lost_databases.iter();
         for lost in proven.filter(|lost| !lost.is_unread && !is_remade(cluster, lost.oid)) {
             let homes = cluster.homes.iter();
@@ -49,5 +50,20 @@ impl ClusterCheck for DatabaseLost {
                 .server_says(format!("FATAL:  database \"{name}\" does not exist"));
             out.add(draft.place(place));
         }
+    }
+}
+
+/// Directories that neither `pg_database` nor its indexes name, and in which WAL has rows that
+/// committed transactions wrote.
+fn report_logged(cluster: &Cluster, out: &mut Findings) {
+    for home in cluster.homes_lost_by_wal() {
+        let message = format!(
+            "the row of database {oid} (directory {folder}) in pg_database is lost: WAL has rows that committed transactions wrote there, and no record that removes it",
+            oid = home.database,
+            folder = home.folder,
+        );
+        let mut place = file_place(&home.folder, FileKind::File);
+        place.database_oid = Some(home.database);
+        out.add(Draft::new(&DATABASE_LOST, message).place(place));
     }
 }

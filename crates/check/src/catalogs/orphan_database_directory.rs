@@ -31,8 +31,12 @@ impl ClusterCheck for OrphanDatabaseDirectory {
             let known = cluster.databases.get(&oid);
             oid != 0 && known.is_none_or(|known| known.name.is_none())
         };
-        // One that the indexes still name is told as lost.
-        let is_lost = |oid: u32| cluster.lost_databases.iter().any(|lost| lost.oid == oid);
+        // One that the indexes or WAL still name is told as lost.
+        let logged = cluster.homes_lost_by_wal();
+        let is_lost = |oid: u32| {
+            let is_named = cluster.lost_databases.iter().any(|lost| lost.oid == oid);
+            is_named || logged.iter().any(|home| home.database == oid)
+        };
         let homes = cluster.homes.iter();
         for home in homes.filter(|home| is_nameless(home.database) && !is_lost(home.database)) {
             let message = format!("no row of pg_database has the number {}", home.database);

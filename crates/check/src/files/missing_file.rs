@@ -1,4 +1,4 @@
-//! A relation of the catalogs has no file.
+//! A relation of the catalogs, or one that WAL knows, has no file.
 
 use std::collections::BTreeMap;
 
@@ -53,6 +53,7 @@ impl DatabaseCheck for MissingFile {
                     .or_insert(relation);
             }
         }
+        report_logged(database, &inventory, &missing, out);
         for relation in missing.into_values() {
             // Without its folder it is counted by the rule missing-database-directory.
             let Some(home) = inventory.home(relation) else {
@@ -74,6 +75,35 @@ impl DatabaseCheck for MissingFile {
                 draft
             });
         }
+    }
+}
+
+/// Files that no row of `pg_class` names, and to which committed transactions wrote rows: the
+/// directory is not the one that the server worked with, or an older one.
+fn report_logged(
+    database: &DatabaseContext<'_>,
+    inventory: &Inventory<'_>,
+    missing: &BTreeMap<(Oid, Oid), &Relation>,
+    out: &mut Findings,
+) {
+    let (cluster, oid) = (database.cluster, database.catalog.database);
+    for file in cluster.files_with_logged_rows(oid) {
+        let mut homes = cluster.homes.iter();
+        let home = homes.find(|own| own.tablespace == file.tablespace && own.database == oid);
+        let is_told = missing.contains_key(&(file.tablespace, file.filenode));
+        let Some(home) = home.filter(|_| !is_told) else {
+            continue;
+        };
+        let files = cluster.fork_files(home, file.filenode, Fork::Main);
+        let path = files.path(0);
+        if !Presence::of_file(cluster.source().as_ref(), &path).is_missing() {
+            continue;
+        }
+        let message = format!(
+            "the file {path} is missing: WAL has rows that committed transactions wrote to it, and no record that removes it"
+        );
+        let draft = Draft::new(&MISSING_FILE, message);
+        out.add(draft.place(inventory.place_of(&files, 0)));
     }
 }
 

@@ -41,6 +41,7 @@ registry! {
 registry! {
     /// Checks of one relation as a whole.
     pub static RELATION_CHECKS: [RelationCheck] = [
+        page_older_than_wal::PageOlderThanWal,
         zeroed_page::ZeroedPage,
         emptied_page::EmptiedPage,
     ];

@@ -11,6 +11,7 @@ mod pages;
 mod recovery;
 mod replay;
 mod replayed;
+mod row_changes;
 mod status_writes;
 mod survey;
 mod touched;

@@ -13,6 +13,7 @@ use pgclinic_source::Source;
 
 use crate::error::ReadGap;
 use crate::wal::recovery::Recovery;
+use crate::wal::row_changes::RowChanges;
 use crate::wal::touched::Touched;
 
 /// Breaks of older WAL that are told.
@@ -72,7 +73,9 @@ pub struct Chain {
     /// Transactions that were prepared and not ended, since the last break.
     pub prepared: BTreeSet<u32>,
     /// Blocks and files that they speak of, since the last break.
-    touched: Touched,
+    pub(crate) touched: Touched,
+    /// What they do to rows, since the last break.
+    pub(crate) rows: RowChanges,
 }
 
 /// What was seen without reading all of the WAL.
@@ -117,38 +120,58 @@ impl WalSurvey {
 
     /// Reads all records from the oldest segment in line up to the redo point.
     pub fn older(&self, source: &dyn Source, recovery: &Recovery) -> Chain {
-        let shape = &recovery.shape;
-        let until = recovery.start.redo;
-        let mut chain = Chain::default();
-        let mut number = self.oldest;
-        while number <= shape.segment_number(until) && chain.breaks.len() < BREAKS_MAX {
-            let Some(begin) = number.checked_mul(u64::from(shape.segment_bytes)) else {
-                break;
-            };
-            let mut reader = WalReader::new(recovery.pages(source), *shape, Lsn(begin));
-            let broken = match reader.find_first() {
-                Ok(first) => {
-                    chain.from.get_or_insert(first);
-                    follow(&mut reader, until, &mut chain, shape)
-                }
-                Err(end) => Some(end),
-            };
-            chain.bytes += reader.pages().bytes_read;
-            let Some(end) = broken else { break };
-            // What ends them may be what cannot be read.
-            chain.prepared.clear();
-            chain.touched = Touched::default();
-            let is_out_of_reach = !reader.pages().troubles.is_empty();
-            number = shape
-                .segment_number(end.at.max(Lsn(begin)))
-                .saturating_add(1);
-            // What cannot be read is no break: the source keeps its name for the end of the run.
-            if !is_out_of_reach {
-                chain.breaks.push(end);
-            }
-        }
-        chain
+        chain_from(source, recovery, self.oldest)
     }
+
+    /// Reads those of the segment with the redo point and of the one before.
+    pub(crate) fn recent(&self, source: &dyn Source, recovery: &Recovery) -> Chain {
+        chain_from(source, recovery, self.recent_from(recovery))
+    }
+
+    /// The older records are in these segments alone.
+    pub(crate) fn is_all_recent(&self, recovery: &Recovery) -> bool {
+        self.recent_from(recovery) == self.oldest
+    }
+
+    fn recent_from(&self, recovery: &Recovery) -> u64 {
+        let redo = recovery.shape.segment_number(recovery.start.redo);
+        self.oldest.max(redo.saturating_sub(1))
+    }
+}
+
+fn chain_from(source: &dyn Source, recovery: &Recovery, first: u64) -> Chain {
+    let shape = &recovery.shape;
+    let until = recovery.start.redo;
+    let mut chain = Chain::default();
+    let mut number = first;
+    while number <= shape.segment_number(until) && chain.breaks.len() < BREAKS_MAX {
+        let Some(begin) = number.checked_mul(u64::from(shape.segment_bytes)) else {
+            break;
+        };
+        let mut reader = WalReader::new(recovery.pages(source), *shape, Lsn(begin));
+        let broken = match reader.find_first() {
+            Ok(first) => {
+                chain.from.get_or_insert(first);
+                follow(&mut reader, until, &mut chain, shape)
+            }
+            Err(end) => Some(end),
+        };
+        chain.bytes += reader.pages().bytes_read;
+        let Some(end) = broken else { break };
+        // What ends them may be what cannot be read.
+        chain.prepared.clear();
+        chain.touched = Touched::default();
+        chain.rows = RowChanges::default();
+        let is_out_of_reach = !reader.pages().troubles.is_empty();
+        number = shape
+            .segment_number(end.at.max(Lsn(begin)))
+            .saturating_add(1);
+        // What cannot be read is no break: the source keeps its name for the end of the run.
+        if !is_out_of_reach {
+            chain.breaks.push(end);
+        }
+    }
+    chain
 }
 
 /// Reads up to `until`; the place where the links break before it.
@@ -182,6 +205,8 @@ impl Chain {
         let event = Event::of(record, shape.major);
         self.note_prepared(&event);
         self.touched.note_files(&event);
+        self.rows.note_files(&event);
+        self.rows.note(record);
         let with_content = record
             .blocks
             .iter()

@@ -108,17 +108,26 @@ impl Touched {
     /// Blocks of the main fork of which records speak, in order; none where the file was removed or
     /// there were too many to remember.
     pub(crate) fn blocks_of(&self, file: FileNumber) -> impl Iterator<Item = BlockNo> {
-        let is_gone = self.dropped.contains(&file)
-            || self.databases.contains(&file.database)
-            || self.tablespaces.contains(&file.tablespace);
         let fork = Fork::Main;
         let groups = self.forks.get(&ForkOf { file, fork });
-        let groups = groups.filter(|_| !is_gone && !self.overflowed);
+        let groups = groups.filter(|_| !self.overflowed && !self.removes(file));
         let groups = groups.into_iter().flatten();
         groups.flat_map(|(group, bits)| {
             let places = (0..32).filter(move |place| (bits >> (place * 2)) & BITS != 0);
             places.map(move |place| group * 32 + place)
         })
+    }
+
+    /// The file is removed, or its directory is removed or copied anew.
+    pub(crate) fn removes(&self, file: FileNumber) -> bool {
+        self.dropped.contains(&file)
+            || self.databases.contains(&file.database)
+            || self.tablespaces.contains(&file.tablespace)
+    }
+
+    /// There were too many blocks or files to remember.
+    pub(crate) fn has_overflowed(&self) -> bool {
+        self.overflowed
     }
 
     /// A record speaks of the block; only the first one counts.
@@ -158,19 +167,15 @@ impl Touched {
         self.overflowed
             || self.forks.contains_key(&ForkOf { file, fork })
             || self.created.contains(&file)
-            || self.dropped.contains(&file)
             || self.truncated.contains_key(&file)
-            || self.databases.contains(&file.database)
-            || self.tablespaces.contains(&file.tablespace)
+            || self.removes(file)
     }
 
     /// No record makes, removes, cuts or copies the file, or makes it without what it holds.
     pub(crate) fn keeps_length(&self, file: FileNumber) -> bool {
         let is_remade = (self.created.contains(&file) && !self.is_minimal)
-            || self.dropped.contains(&file)
             || self.truncated.contains_key(&file)
-            || self.databases.contains(&file.database)
-            || self.tablespaces.contains(&file.tablespace);
+            || self.removes(file);
         !self.overflowed && !is_remade
     }
 
@@ -259,10 +264,7 @@ impl Touched {
             _ if map => self.without_maps.contains(&file),
             own => own.is_some_and(|own| block >= own.least),
         };
-        let gone = self.databases.contains(&file.database)
-            || self.tablespaces.contains(&file.tablespace)
-            || self.dropped.contains(&file)
-            || is_cut;
+        let gone = self.removes(file) || is_cut;
         match bits {
             IMAGE | INITIALISED => ReplayEffect::Rewritten,
             READ if map => ReplayEffect::Rewritten,

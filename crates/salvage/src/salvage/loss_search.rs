@@ -95,6 +95,7 @@ impl LossSearch<'_> {
 
     fn note(&self, table: &mut TableAccount, witness: &Witness) {
         self.witnesses.note_gone(table, witness);
+        self.witnesses.note_outdated(table);
         match witness {
             Witness::Unasked | Witness::Earlier(_) => {}
             Witness::Absent => {

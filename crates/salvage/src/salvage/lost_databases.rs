@@ -77,6 +77,14 @@ pub(super) fn unnamed(cluster: &Cluster, oid: Oid) -> Option<NotChecked> {
     }
     let mut others = cluster.databases.values();
     let what = format!("the directory of database {oid}");
+    if cluster
+        .homes_lost_by_wal()
+        .iter()
+        .any(|home| home.database == oid)
+    {
+        let why = "no row of pg_database names it, and WAL has rows that committed transactions wrote to it: its row is lost, with the name, the encoding, the owner and the settings of the database; its tables are written under its number";
+        return Some(not_salvaged(&what, why));
+    }
     if others.any(|database| database.name.is_some()) {
         let why = "no row of pg_database names it: its tables are written under its number";
         return Some(NotChecked {

@@ -24,6 +24,7 @@ mod loss_search;
 mod lost_databases;
 mod lost_keys;
 mod lost_relations;
+mod older_files;
 mod opening;
 mod options;
 mod ordered_files;

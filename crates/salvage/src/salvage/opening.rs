@@ -12,7 +12,7 @@ use pgclinic_model::document::{
 
 use super::error::SalvageError;
 use super::plan::{self, Plan, not_salvaged};
-use super::{Rows, SalvageOptions, recovery_gaps};
+use super::{Rows, SalvageOptions, older_files, recovery_gaps};
 use crate::file_names::FileNames;
 use crate::shape::MainForks;
 
@@ -168,7 +168,7 @@ pub(super) fn plan_of(
     folder: &str,
     options: &SalvageOptions,
 ) -> Plan {
-    Plan::of(
+    let mut plan = Plan::of(
         cluster,
         catalog,
         &MainForks::of_database(cluster, catalog.database),
@@ -176,5 +176,8 @@ pub(super) fn plan_of(
         &options.selection,
         options.column_choice(),
         &options.given,
-    )
+    );
+    plan.not_salvaged
+        .extend(older_files::gaps(cluster, catalog, options));
+    plan
 }

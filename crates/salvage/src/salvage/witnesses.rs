@@ -622,6 +622,25 @@ impl Witnesses<'_> {
         }
     }
 
+    /// Pages that lack what WAL has written to them: rows that they got are not there, and rows
+    /// that they lost are.
+    pub(super) fn note_outdated(&self, table: &mut TableAccount) {
+        let Some(files) = self.files_of(table) else {
+            return;
+        };
+        let is_told = |block: &BlockNo| table.pages.damaged.contains(block);
+        let outdated = self.as_it_lies.outdated_blocks(&files).into_iter();
+        let outdated = outdated.filter(|own| !is_told(&own.block));
+        for own in outdated.collect::<Vec<_>>() {
+            let why = format!(
+                "the page is older than WAL, whose last record of its rows ends at {}",
+                own.changed_at
+            );
+            table.places.push(LossPlace::page(own.block, why));
+            table.damaged_pages += 1;
+        }
+    }
+
     /// No record of WAL that is applied in memory alone cuts or makes the file: its map as it lies
     /// there reaches as far as the file does.
     fn keeps(&self, files: &ForkFiles) -> bool {
