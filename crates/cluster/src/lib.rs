@@ -58,6 +58,7 @@ mod settings;
 mod state;
 pub mod status;
 mod target;
+mod toast_blocks;
 mod toast_index;
 mod toast_reader;
 mod torn_pages;
@@ -101,6 +102,7 @@ pub use relation::{Column, ForeignMethod, Generated, Persistence, RelKind, Relat
 pub use state::{Recovered, ReplayInMemory, State, StreamedFiles};
 pub use status::StatusFile;
 pub use target::target_of;
+pub use toast_blocks::{BlocksOfValues, blocks_of_values};
 pub use toast_index::{ChunkIndex, ChunkRun, RunCollector, RunGatherer};
 pub use toast_reader::{FoundChunks, PageRows, ToastReader, named_rows};
 pub use torn_pages::{PageWaits, Reread, reread_page};

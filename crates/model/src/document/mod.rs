@@ -48,8 +48,8 @@ pub use experiment::{
 };
 pub use heal::{
     AppliedHeal, Cure, CureOutcome, CureRequest, DanglingEntries, FieldChange, HEAL_SCHEMA,
-    HealBasis, HealDocument, HealEvidence, HealFile, HealOutcome, HealProof, HealRow, NotHealed,
-    PageChange, RowCount, SavedRows, StartCure, TableFates,
+    HealBasis, HealDocument, HealEvidence, HealFile, HealOutcome, HealProof, HealReach, HealRow,
+    HealScope, NotHealed, PageChange, RowCount, SavedRows, StartCure, TableFates,
 };
 pub use heal_statement::{HealStatement, StatementAnswer};
 pub use inspect::{Field, HexRange, InspectDocument, ItemAnatomy, PageAnatomy, ValueAnatomy};
