@@ -17,6 +17,7 @@ mod measure;
 mod plan_step;
 mod rehearsal;
 mod salvage;
+mod start_drill;
 
 pub use catalog_cost::{
     CATALOG_COST_SCHEMA, CatalogCost, CatalogCostDocument, ProjectedCatalog, ProjectedTraffic,
@@ -68,6 +69,9 @@ pub use salvage::{
     IndexCount, KEYS_MAX, LargeObjectsAccount, LossPlace, LostBy, LostDatabase, LostKeys, Outcome,
     PLACES_MAX, PageNotes, REFUSED_ROW, ROOT_BLOCKS, ReplayAccount, RowCounts, SalvageReport,
     SequenceAccount, SnapshotAccount, TableAccount, Tally,
+};
+pub use start_drill::{
+    START_DRILL_SCHEMA, StartDrillCell, StartDrillCure, StartDrillDocument, StartDrillTable,
 };
 
 use serde::{Deserialize, Serialize};
