@@ -182,10 +182,10 @@ fn pages_of_indexes_come_back_where_no_record_is_unknown_and_are_rebuilt_elsewhe
     assert_eq!(healed.applied.map(|own| own.changes), Some(1));
     let mut running = ward.start();
     execute(&running, "REINDEX INDEX public.papers_pkey");
-    execute(&running, "CREATE EXTENSION amcheck");
+    execute(&running, "ALTER EXTENSION amcheck SET SCHEMA public");
     execute(
         &running,
-        "SELECT bt_index_check('pg_proc_proname_args_nsp_index', true)",
+        "SELECT public.bt_index_check('pg_proc_proname_args_nsp_index', true)",
     );
     running.stop(StopMode::Fast).expect("a stop");
 }
