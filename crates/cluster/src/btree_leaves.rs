@@ -152,7 +152,7 @@ fn is_laid_out_ahead(hash_meta: &[u8], block: BlockNo) -> bool {
 }
 
 /// The whole pages of a piece; what cannot be read is counted.
-fn pages<'b>(
+pub(crate) fn pages<'b>(
     cluster: &Cluster,
     piece: &Piece,
     buffer: &'b mut Vec<u8>,

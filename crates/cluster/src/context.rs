@@ -25,6 +25,18 @@ pub struct DatabaseContext<'a> {
     pub forks: &'a [ForkFiles],
 }
 
+impl<'a> DatabaseContext<'a> {
+    /// The files of a relation's rows or entries.
+    pub fn main_fork(&self, relation: &Relation) -> Option<&'a ForkFiles> {
+        self.forks.iter().find(|files| {
+            let own = self.catalog.by_file(files.home.tablespace, files.filenode);
+            files.fork == Fork::Main
+                && files.temporary.is_none()
+                && own.is_some_and(|own| own.oid == relation.oid)
+        })
+    }
+}
+
 /// What is known of a fork.
 pub struct ForkContext<'a> {
     /// The cluster, if the target is one.

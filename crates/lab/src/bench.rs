@@ -153,6 +153,7 @@ impl Bench<'_> {
         let options = StartOptions {
             settings: self.settings.clone().into_iter().collect(),
             timeout: START_LIMIT,
+            ..StartOptions::default()
         };
         let (run_as, pgdata) = (self.site.run_as().clone(), self.pgdata().to_path_buf());
         let started = Server::start(&self.installation, &run_as, &pgdata, &options);

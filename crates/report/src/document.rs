@@ -6,7 +6,7 @@ use pgclinic_model::document::{
     BlindDocument, CATALOG_COST_SCHEMA, CHECKSUMS_SCHEMA, CatalogCostDocument, CheckDocument,
     ChecksumsDocument, DIFF_SCHEMA, DiffDocument, DrillDocument, ExperimentDocument, HEAL_SCHEMA,
     HealDocument, InspectDocument, LossDocument, MEASURE_SCHEMA, MeasureDocument, REHEARSAL_SCHEMA,
-    RehearsalDocument, SalvageReport, Tool,
+    RehearsalDocument, START_DRILL_SCHEMA, SalvageReport, StartDrillDocument, Tool,
 };
 use serde::{Deserialize, Serialize};
 
@@ -41,6 +41,8 @@ pub enum Document {
     Blind(BlindDocument),
     /// `pgclinic.drill-loss/1`.
     Loss(LossDocument),
+    /// `pgclinic.drill-start/1`.
+    StartDrill(StartDrillDocument),
     /// `pgclinic.rehearsal/1`.
     Rehearsal(RehearsalDocument),
     /// `pgclinic.measure/1`.
@@ -115,6 +117,7 @@ impl Document {
             DRILL => serde_json::from_slice(bytes).map(Document::Drill),
             BLIND => serde_json::from_slice(bytes).map(Document::Blind),
             LOSS => serde_json::from_slice(bytes).map(Document::Loss),
+            START_DRILL_SCHEMA => serde_json::from_slice(bytes).map(Document::StartDrill),
             REHEARSAL_SCHEMA => serde_json::from_slice(bytes).map(Document::Rehearsal),
             MEASURE_SCHEMA => serde_json::from_slice(bytes).map(Document::Measure),
             CATALOG_COST_SCHEMA => serde_json::from_slice(bytes).map(Document::CatalogCost),
@@ -136,6 +139,7 @@ impl Document {
             Document::Drill(document) => &document.schema,
             Document::Blind(document) => &document.schema,
             Document::Loss(document) => &document.schema,
+            Document::StartDrill(document) => &document.schema,
             Document::Rehearsal(document) => &document.schema,
             Document::Measure(document) => &document.schema,
             Document::CatalogCost(document) => &document.schema,
@@ -155,6 +159,7 @@ impl Document {
             Document::Drill(document) => &document.tool,
             Document::Blind(document) => &document.tool,
             Document::Loss(document) => &document.tool,
+            Document::StartDrill(document) => &document.tool,
             Document::Rehearsal(document) => &document.tool,
             Document::Measure(document) => &document.tool,
             Document::CatalogCost(document) => &document.tool,
@@ -178,6 +183,7 @@ impl Document {
             Document::Drill(document) => &mut document.tool,
             Document::Blind(document) => &mut document.tool,
             Document::Loss(document) => &mut document.tool,
+            Document::StartDrill(document) => &mut document.tool,
             Document::Rehearsal(document) => &mut document.tool,
             Document::Measure(document) => &mut document.tool,
             Document::CatalogCost(document) => &mut document.tool,

@@ -19,6 +19,8 @@ use crate::session::{ConnectOptions, Login, Session};
 use crate::target::ConnectionTarget;
 use crate::{process, running, settings, spawn, sweep};
 
+/// The superuser of clusters that are made here.
+const SUPERUSER: &str = "postgres";
 /// How often a starting or stopping server is looked at.
 const STEP: Duration = Duration::from_millis(3);
 
@@ -28,6 +30,8 @@ pub struct StartOptions {
     /// Settings beside and above the built-in ones (`autovacuum`, `fsync` and the like are off by
     /// default).
     pub settings: Vec<(String, String)>,
+    /// The superuser with which the cluster was made.
+    pub superuser: String,
     /// A server that is not ready by then is killed; recovery of a crashed cluster counts too.
     pub timeout: Duration,
 }
@@ -36,6 +40,7 @@ impl Default for StartOptions {
     fn default() -> Self {
         Self {
             settings: Vec::new(),
+            superuser: SUPERUSER.to_owned(),
             timeout: Duration::from_secs(60),
         }
     }
@@ -66,6 +71,7 @@ pub enum StopMode {
 pub struct Server {
     installation: Installation,
     pgdata: PathBuf,
+    superuser: String,
     child: Child,
     ended: bool,
     scratch: Scratch,
@@ -114,6 +120,7 @@ impl Server {
         let mut server = Self {
             installation,
             pgdata,
+            superuser: options.superuser.clone(),
             child,
             ended: false,
             scratch,
@@ -216,7 +223,7 @@ impl Server {
 
     fn target(&self, database: &str, options: &ConnectOptions) -> ConnectionTarget {
         ConnectionTarget {
-            user: options.user.clone(),
+            user: options.user.as_ref().unwrap_or(&self.superuser).clone(),
             ..ConnectionTarget::of(self, database)
         }
     }

@@ -27,8 +27,8 @@ const BETWEEN_TRIES: Duration = Duration::from_millis(200);
 /// Limits and settings of a session.
 #[derive(Debug, Clone)]
 pub struct ConnectOptions {
-    /// The role.
-    pub user: String,
+    /// The role; without one the superuser with which the cluster was made.
+    pub user: Option<String>,
     /// The server ends a statement after this (`statement_timeout`).
     pub statement_timeout: Option<Duration>,
     /// We stop waiting for a statement after this, whatever the server does.
@@ -42,7 +42,7 @@ pub struct ConnectOptions {
 impl Default for ConnectOptions {
     fn default() -> Self {
         Self {
-            user: "postgres".to_owned(),
+            user: None,
             statement_timeout: None,
             wall_limit: Duration::from_secs(120),
             open_limit: None,

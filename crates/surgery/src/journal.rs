@@ -156,6 +156,20 @@ impl JournalFolder {
             .map_err(Error::io("sync", parent))
     }
 
+    /// Takes away what a run left that could not write its journal, as on a disk that is full: the
+    /// directory can be named again. What was there before stays; nothing where it was not there.
+    pub(crate) fn give_up(&self, storage: &mut dyn Storage, were_there: Option<&[PathBuf]>) {
+        let names = storage.names(&self.path).unwrap_or_default();
+        let known = were_there.unwrap_or_default();
+        for name in names.iter().filter(|name| !known.contains(name)) {
+            // The failure that led here is what the user hears of.
+            let _left = storage.remove(&self.path.join(name));
+        }
+        if were_there.is_none() {
+            let _left = storage.remove_directory(&self.path);
+        }
+    }
+
     /// Reads the document.
     pub fn read(&self, storage: &dyn Storage) -> Result<Journal> {
         let file = self.file();

@@ -34,15 +34,12 @@ pub(crate) fn carry_out(
                 .map_err(Error::io("open for writing", &target.file))?;
         }
     }
-    folder.create(storage)?;
-    for file in beside {
-        folder.save(storage, file)?;
+    let were_there = storage.names(folder.path()).ok();
+    let kept = prepare(storage, folder, (&mut journal, &targets), beside);
+    if kept.is_err() {
+        folder.give_up(storage, were_there.as_deref());
     }
-    for target in &targets {
-        journal.kept.extend(folder.keep(storage, target)?);
-    }
-    journal.state = State::Planned;
-    folder.write(storage, &journal)?;
+    kept?;
     for target in &targets {
         write(storage, folder, target)?;
     }
@@ -51,6 +48,24 @@ pub(crate) fn carry_out(
     }
     journal.state = State::Applied;
     folder.write(storage, &journal)
+}
+
+/// Everything that must be on the disk before the first byte of the cluster changes.
+fn prepare(
+    storage: &mut dyn Storage,
+    folder: &JournalFolder,
+    (journal, targets): (&mut Journal, &[FileChange<'_>]),
+    beside: &[FileBeside],
+) -> Result<()> {
+    folder.create(storage)?;
+    for file in beside {
+        folder.save(storage, file)?;
+    }
+    for target in targets {
+        journal.kept.extend(folder.keep(storage, target)?);
+    }
+    journal.state = State::Planned;
+    folder.write(storage, journal)
 }
 
 fn check_before(storage: &dyn Storage, target: &FileChange<'_>) -> Result<()> {

@@ -6,7 +6,8 @@ use std::time::Instant;
 use clap::{ArgMatches, Args, Command as ClapCommand, FromArgMatches, ValueEnum};
 use pgclinic_cluster::target_of;
 use pgclinic_model::document::{
-    BlindDocument, DrillDocument, DrillRow, LossDocument, NotRun, OutcomeCounts, RowOutcome, Tool,
+    BlindDocument, DrillDocument, DrillRow, LossDocument, NotRun, OutcomeCounts, RowOutcome,
+    START_DRILL_SCHEMA, StartDrillDocument, Tool,
 };
 use pgclinic_model::{CheckDocument, Level, Severity, Verdict as CheckVerdict};
 use pgclinic_report::{DRILL, Document, Options, by_name, drill_row_line};
@@ -21,7 +22,7 @@ use crate::destination::refuse_early;
 use crate::drill::injury_set::InjurySet;
 use crate::drill::master::{Master, MasterOptions};
 use crate::drill::matrix::Ward;
-use crate::drill::{blind, loss, master, matrix, oracle, readings};
+use crate::drill::{blind, loss, master, matrix, oracle, readings, start};
 use crate::env::Env;
 use crate::exit::{Exit, Failure};
 use crate::output::{OutputArgs, REPORT, manual, write_file};
@@ -37,6 +38,8 @@ enum WardName {
     Injuries,
     /// Everything that bears witness to rows, lost in every way
     Loss,
+    /// Servers that are kept from starting, in every way
+    Start,
 }
 
 /// Options of other rehearsals than that on a copy of a user's cluster.
@@ -205,8 +208,12 @@ impl Command for Drill {
             return rehearsal::rehearse(&arguments, asked, start, world);
         }
         let (installation, run_as) = installation(&arguments, world)?;
-        if arguments.ward == WardName::Loss {
-            let (document, passed) = loss_drill(&arguments, &installation, &run_as, world)?;
+        let of_ward = match arguments.ward {
+            WardName::Injuries => None,
+            WardName::Loss => Some(loss_drill(&arguments, &installation, &run_as, world)?),
+            WardName::Start => Some(start_drill(&arguments, &installation, &run_as, world)?),
+        };
+        if let Some((document, passed)) = of_ward {
             return Ok(end(&arguments, timed(document, start), passed, world));
         }
         let master = prepare(&arguments, installation, run_as)?;
@@ -268,9 +275,9 @@ fn refuse_strangers(arguments: &Arguments) -> Result<(), Failure> {
     if arguments.shots.is_some() && !arguments.blind && !is_loss {
         return Err(Failure::new("--shots belongs to --blind or --ward loss"));
     }
-    if arguments.all && is_loss {
+    if arguments.all && arguments.ward != WardName::Injuries {
         return Err(Failure::new(
-            "--all belongs to --ward injuries; --ward loss makes every loss by itself",
+            "--all belongs to --ward injuries; --ward loss and --ward start make all by themselves",
         ));
     }
     Ok(())
@@ -557,12 +564,48 @@ fn loss_drill(
     Ok((Document::Loss(document), passed))
 }
 
+fn start_drill(
+    arguments: &Arguments,
+    installation: &Installation,
+    run_as: &RunAs,
+    world: &mut Env<'_>,
+) -> Result<(Document, bool), Failure> {
+    let bar = Bar::of_steps(
+        &arguments.output,
+        world.terminal,
+        &world.interrupted,
+        start::count() as u64,
+    );
+    let step = |name: &str| bar.step(name);
+    let outcome = start::run(
+        (installation, run_as),
+        (arguments.seed, threads(arguments)),
+        &world.interrupted,
+        &step,
+    )?;
+    bar.finish();
+    let passed = outcome.cells.iter().all(|cell| cell.passed) && outcome.not_run.is_empty();
+    let document = StartDrillDocument {
+        schema: START_DRILL_SCHEMA.into(),
+        tool: Tool::this(),
+        target: outcome.target,
+        server: format!("postgres (PostgreSQL) {}", installation.version),
+        seed: arguments.seed,
+        cells: outcome.cells,
+        not_run: outcome.not_run,
+        passed,
+        elapsed_s: 0.0,
+    };
+    Ok((Document::StartDrill(document), passed))
+}
+
 fn timed(mut document: Document, start: Instant) -> Document {
     let elapsed = start.elapsed().as_secs_f64();
     match &mut document {
         Document::Drill(drill) => drill.elapsed_s = elapsed,
         Document::Blind(blind) => blind.elapsed_s = elapsed,
         Document::Loss(loss) => loss.elapsed_s = elapsed,
+        Document::StartDrill(own) => own.elapsed_s = elapsed,
         Document::Rehearsal(rehearsal) => rehearsal.elapsed_s = elapsed,
         Document::Check(_)
         | Document::Inspect(_)

@@ -1,10 +1,12 @@
 //! `pgclinic heal PGDATA --at PATH:BLOCK:ITEM --kill`: a plan, and with consent the plan carried
 //! out, with a journal that takes it back.
 
+mod accused;
 mod at;
 mod carry_out;
 mod checksums;
 mod consent;
+mod elsewhere;
 mod ends;
 mod evidence;
 mod journal;
@@ -14,15 +16,17 @@ mod saved_plan;
 mod start;
 mod status;
 mod wal;
+mod wanted;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
 
-use clap::{ArgMatches, Args, Command as ClapCommand, FromArgMatches};
+use clap::{ArgMatches, Args, Command as ClapCommand, FromArgMatches, ValueEnum};
 use pgclinic_cluster::{Cluster, target_of};
+use pgclinic_model::Level;
 use pgclinic_model::document::{
-    CureRequest, HEAL_SCHEMA, HealDocument, HealEvidence, HealOutcome, Tool,
+    CureRequest, HEAL_SCHEMA, HealDocument, HealEvidence, HealOutcome, HealScope, Tool,
 };
 use pgclinic_report::Document;
 use pgclinic_surgery::cures::{HealPlan, ProvenPages, plan_heal};
@@ -39,6 +43,24 @@ use checksums::ChecksumsAgain;
 use consent::Consents;
 use evidence::{EvidenceArgs, Found, Search};
 use live::LiveArgs;
+
+/// How deep damage is looked for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+enum LevelOfHeal {
+    /// All that a page, its fork and its maps decide
+    Structure,
+    /// Also TOASTed values, and rows against index entries
+    Full,
+}
+
+impl LevelOfHeal {
+    fn level(self) -> Level {
+        match self {
+            LevelOfHeal::Structure => Level::Structure,
+            LevelOfHeal::Full => Level::Full,
+        }
+    }
+}
 
 #[derive(Debug, Args)]
 struct Arguments {
@@ -70,6 +92,18 @@ struct Arguments {
     /// Without it, what keeps a server from starting is planned for first.
     #[arg(long, conflicts_with_all = ["at", "undo", "resume"])]
     pages: bool,
+    /// How deep damage is looked for
+    ///
+    /// At level full TOASTed values are read, and rows are compared with index entries: a page that
+    /// is sound by itself, and is not what it was, is found and given back.
+    #[arg(long, value_enum, default_value = "structure", conflicts_with_all = ["at", "apply", "undo", "resume"])]
+    level: LevelOfHeal,
+    /// Give pages of indexes back, too
+    ///
+    /// Where an image in WAL or the page of a copy has no later record. REINDEX builds any index
+    /// from its table, without this.
+    #[arg(long, conflicts_with_all = ["at", "undo", "resume"])]
+    index_pages: bool,
     /// Let a real server read a copy of what was healed
     ///
     /// One of the cluster's major is found or fetched, started on a copy that is removed again, and
@@ -157,6 +191,14 @@ impl Arguments {
         })
     }
 
+    /// What damage is looked for.
+    fn scope(&self) -> HealScope {
+        HealScope {
+            level: self.level.level(),
+            index_pages: self.index_pages,
+        }
+    }
+
     /// What is for files only, and not for a server by its URL.
     fn refuse_options_of_files(&self) -> Result<(), Failure> {
         let is_asked = !self.at.is_empty()
@@ -166,6 +208,8 @@ impl Arguments {
             || self.journal.is_some()
             || self.save.is_some()
             || self.apply.is_some()
+            || self.level != LevelOfHeal::Structure
+            || self.index_pages
             || self.prove;
         let why = "for the URL of a running server there are --run, --yes and --accept: cures of files are for a data directory whose server was shut down";
         if is_asked {
@@ -241,6 +285,7 @@ impl Command for Heal {
             (None, None) => planned(&arguments, world)?,
         };
         document.elapsed_s = start.elapsed().as_secs_f64();
+        document.count_reach();
         let exit = exit_of(&document, &arguments)?;
         Ok(arguments.output.give(Document::Heal(document), exit, world))
     }
@@ -297,7 +342,9 @@ fn planned(arguments: &Arguments, world: &mut Env<'_>) -> Result<HealDocument, F
             if let Some(document) = denied {
                 return Ok(document);
             }
-            by_evidence(pgdata, &cluster, (named, found))?
+            let (mut document, proven) = by_evidence(pgdata, &cluster, (named, found))?;
+            document.scope = Some(arguments.scope());
+            (document, proven)
         }
     };
     let chosen = arguments.consents.chosen(&document.cures)?;
@@ -343,6 +390,7 @@ fn saved(
     let mut document = plan_of(cluster, pgdata, &saved.request, &proven)?;
     saved_plan::refuse_changed(&saved, &document)?;
     (document.evidence, document.not_healed) = (saved.evidence, saved.not_healed);
+    document.scope = saved.scope;
     document.not_checked = saved.not_checked;
     Ok((document, proven))
 }
@@ -461,6 +509,8 @@ fn document_of(cluster: &Cluster, pgdata: &Path, plan: HealPlan) -> HealDocument
         basis: plan.basis,
         request: plan.request,
         evidence: None,
+        scope: None,
+        reach: None,
         not_healed: Vec::new(),
         not_checked: Vec::new(),
         obstacles: plan.obstacles,

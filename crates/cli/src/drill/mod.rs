@@ -20,3 +20,4 @@ pub(crate) mod readings;
 pub(crate) mod rehearsal;
 mod salvage_options;
 pub(crate) mod scenario;
+pub(crate) mod start;

@@ -279,3 +279,19 @@ fn a_page_of_zeros_in_a_backup_proves_nothing() {
     let why = zeroed.not_healed.iter().flat_map(|own| &own.why);
     assert!(why.into_iter().any(|why| why.contains("all zero")));
 }
+
+/// The copy has a rule of its own for who gets in: nobody is asked for a password there.
+#[test]
+fn a_server_that_asks_for_passwords_proves_all_the_same() {
+    let ward = Ward::new();
+    ward.hurt(&ward.table, 7);
+    let rules = ward.copy.pgdata.join("pg_hba.conf");
+    let strict = "local all all scram-sha-256\n";
+    fs::write(&rules, strict).expect("a write");
+    let words = ["--backup", text(&ward.backup), "--yes", "--prove"];
+    let healed = document(&ward.heal(&words).exits(0));
+    let proof = healed.proof.expect("a server read it");
+    assert!(proof.holds(), "{proof:?}");
+    let rules = fs::read_to_string(rules).expect("a file");
+    assert_eq!(rules, strict, "the cluster's own rules stay");
+}

@@ -124,7 +124,9 @@ fn a_journal_that_cannot_be_written_leaves_the_cluster_as_it_was() {
     refused(with_journal(&taken), "it is there already");
     if let Some(disk) = SmallDisk::new("16k") {
         fs::write(disk.path.join("filler"), vec![1; 12 << 10]).expect("a file");
-        refused(with_journal(&disk.path.join("journal")), "cannot ");
+        let journal = disk.path.join("journal");
+        refused(with_journal(&journal), "cannot ");
+        assert!(!journal.exists(), "what could not be written is gone");
     }
     assert_eq!(files(&ward.copy.pgdata), before);
 }

@@ -39,6 +39,7 @@ mod habits;
 mod heal;
 mod heal_checksums;
 mod heal_evidence;
+mod heal_full;
 mod heal_live;
 mod heal_refused;
 mod heal_start;

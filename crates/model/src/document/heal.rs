@@ -3,7 +3,10 @@
 use pgclinic_format::{BlockNo, Fork};
 use serde::{Deserialize, Serialize};
 
-use super::{Finding, HealStatement, NotChecked, Place, PlanStep, Target, Tool, ValueAnatomy};
+use super::{
+    FileKind, Finding, HealStatement, Level, NotChecked, Place, PlanStep, Target, Tool,
+    ValueAnatomy,
+};
 use crate::plan::{Change, Safety};
 
 /// The schema of [`HealDocument`].
@@ -86,6 +89,14 @@ pub struct HealBasis {
     pub requests: Option<String>,
 }
 
+impl NotHealed {
+    /// How many blocks it is about.
+    pub fn page_count(&self) -> u64 {
+        let ranges = self.blocks.iter();
+        ranges.map(|[start, end]| end.saturating_sub(*start)).sum()
+    }
+}
+
 /// Where pages were looked for that come back.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct HealEvidence {
@@ -119,6 +130,67 @@ pub struct NotHealed {
     pub why: Vec<String>,
     /// What to type instead.
     pub commands: Vec<String>,
+}
+
+/// What damage was looked for, where nobody named a place.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct HealScope {
+    /// The level of the check.
+    pub level: Level,
+    /// Pages of indexes are given back as well, and not only listed.
+    pub index_pages: bool,
+}
+
+/// How far exact cures reach, in pages: blocks of relations that are damaged or missing, and pages
+/// of status logs. Each counts once.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct HealReach {
+    /// All of them.
+    pub pages: u64,
+    /// Those of an exact cure.
+    pub exact: u64,
+    /// Those that only a lossy cure helps, whether it is in the plan or not.
+    pub lossy: u64,
+    /// Those with another way out, such as an index that is built again.
+    pub other: u64,
+}
+
+impl HealReach {
+    /// Of the cures of a plan, of what it does not heal, and of pages of so many bytes.
+    fn of(document: &HealDocument) -> Self {
+        let page_bytes = document.target.block_size.map_or(8192, u64::from).max(1);
+        let mut reach = HealReach::default();
+        for (cure, request) in document.cures.iter().zip(&document.request) {
+            let pages = pages_of_cure(cure, request, page_bytes);
+            match cure.safety {
+                Safety::Exact => reach.exact += pages,
+                Safety::Lossy | Safety::ShowOnly => reach.lossy += pages,
+            }
+        }
+        for own in &document.not_healed {
+            if own.needs_loss {
+                reach.lossy += own.page_count();
+            } else {
+                reach.other += own.page_count();
+            }
+        }
+        reach.pages = reach.exact + reach.lossy + reach.other;
+        reach
+    }
+}
+
+/// One, but for ends of files and for files of status logs; a segment of WAL has none.
+fn pages_of_cure(cure: &Cure, request: &CureRequest, page_bytes: u64) -> u64 {
+    if cure.place.kind == FileKind::Wal {
+        return 0;
+    }
+    let grown = cure.pages.iter().filter_map(|page| page.change.growth());
+    let grown: u64 = grown.map(|(_, len)| len.div_ceil(page_bytes)).sum();
+    match (grown, request.item) {
+        (0, None) => 1,
+        (0, Some(pages)) => pages.into(),
+        (grown, _) => grown,
+    }
 }
 
 /// What somebody asked for: from it and the cluster's bytes follows the whole plan.
@@ -393,6 +465,12 @@ pub struct HealDocument {
     /// Where evidence was looked for; absent where cures were named by hand.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub evidence: Option<HealEvidence>,
+    /// What damage was looked for; absent where cures were named by hand.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scope: Option<HealScope>,
+    /// How far exact cures reach; absent where cures were named by hand.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reach: Option<HealReach>,
     /// Damage that no cure of this plan is for.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub not_healed: Vec<NotHealed>,
@@ -422,4 +500,11 @@ pub struct HealDocument {
     pub proof: Option<HealProof>,
     /// Seconds it took.
     pub elapsed_s: f64,
+}
+
+impl HealDocument {
+    /// Counts what exact cures reach, where damage was looked for.
+    pub fn count_reach(&mut self) {
+        self.reach = self.evidence.as_ref().map(|_| HealReach::of(self));
+    }
 }

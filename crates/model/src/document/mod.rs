@@ -17,6 +17,7 @@ mod measure;
 mod plan_step;
 mod rehearsal;
 mod salvage;
+mod start_drill;
 
 pub use catalog_cost::{
     CATALOG_COST_SCHEMA, CatalogCost, CatalogCostDocument, ProjectedCatalog, ProjectedTraffic,
@@ -48,8 +49,8 @@ pub use experiment::{
 };
 pub use heal::{
     AppliedHeal, Cure, CureOutcome, CureRequest, DanglingEntries, FieldChange, HEAL_SCHEMA,
-    HealBasis, HealDocument, HealEvidence, HealFile, HealOutcome, HealProof, HealRow, NotHealed,
-    PageChange, RowCount, SavedRows, StartCure, TableFates,
+    HealBasis, HealDocument, HealEvidence, HealFile, HealOutcome, HealProof, HealReach, HealRow,
+    HealScope, NotHealed, PageChange, RowCount, SavedRows, StartCure, TableFates,
 };
 pub use heal_statement::{HealStatement, StatementAnswer};
 pub use inspect::{Field, HexRange, InspectDocument, ItemAnatomy, PageAnatomy, ValueAnatomy};
@@ -68,6 +69,9 @@ pub use salvage::{
     IndexCount, KEYS_MAX, LargeObjectsAccount, LossPlace, LostBy, LostDatabase, LostKeys, Outcome,
     PLACES_MAX, PageNotes, REFUSED_ROW, ROOT_BLOCKS, ReplayAccount, RowCounts, SalvageReport,
     SequenceAccount, SnapshotAccount, TableAccount, Tally,
+};
+pub use start_drill::{
+    START_DRILL_SCHEMA, StartDrillCell, StartDrillCure, StartDrillDocument, StartDrillTable,
 };
 
 use serde::{Deserialize, Serialize};

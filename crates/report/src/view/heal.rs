@@ -3,7 +3,7 @@
 
 use pgclinic_model::document::{
     Cure, DanglingEntries, FieldChange, HealDocument, HealOutcome, HealProof, HealRow,
-    HealStatement, NotHealed, StartCure,
+    HealStatement, Level, NotHealed, StartCure,
 };
 use pgclinic_model::plan::Safety;
 
@@ -61,31 +61,33 @@ pub(super) fn view(document: &HealDocument) -> View {
     )
 }
 
-/// The mildest that would do, as far as pages of tables go.
+/// The mildest that would do.
 fn level(document: &HealDocument) -> Option<String> {
-    document.evidence.as_ref()?;
-    let exact = document.cures.iter();
-    let exact = count_of(exact.filter(|cure| cure.safety == Safety::Exact).count());
-    let lossy = document.not_healed.iter().filter(|own| own.needs_loss);
-    let lossy: u64 = lossy.map(pages_of).sum();
-    let pages = plural(exact.saturating_add(lossy), "page");
-    match (exact, lossy) {
-        (0, 0) => None,
-        (exact, 0) => Some(format!(
+    let reach = document.reach.filter(|reach| reach.pages > 0)?;
+    let pages = plural(reach.pages, "damaged or missing page");
+    if reach.exact == reach.pages {
+        return Some(format!(
             "exact cures suffice for all of {pages} ({})",
-            say::count(exact)
-        )),
-        (exact, lossy) => Some(format!(
-            "exact cures suffice for {} of {pages}; {} would need a lossy one",
-            say::count(exact),
-            say::count(lossy)
-        )),
+            say::count(reach.exact)
+        ));
     }
-}
-
-fn pages_of(own: &NotHealed) -> u64 {
-    let ranges = own.blocks.iter();
-    ranges.map(|[start, end]| end.saturating_sub(*start)).sum()
+    let mut words = format!(
+        "exact cures suffice for {} of {pages}",
+        say::count(reach.exact)
+    );
+    if reach.lossy > 0 {
+        words = format!(
+            "{words}; {} would need a lossy one",
+            say::count(reach.lossy)
+        );
+    }
+    if reach.other > 0 {
+        words = format!(
+            "{words}; for {} there is another way",
+            say::count(reach.other)
+        );
+    }
+    Some(words)
 }
 
 fn not_healed(all: &[NotHealed]) -> Vec<Block> {
@@ -137,7 +139,10 @@ fn extent(document: &HealDocument) -> String {
         .collect();
     let kinds = kinds.join(", ");
     if document.outcome == HealOutcome::NothingToHeal {
-        return "the structure check finds no damaged page".into();
+        return match document.scope.map(|scope| scope.level) {
+            Some(Level::Full) => "the full check finds no damage".into(),
+            _ => "the structure check finds no damaged page".into(),
+        };
     }
     if document.target.kind == SERVER {
         return plural(count_of(document.statements.len()), "statement");

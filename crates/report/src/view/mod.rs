@@ -29,6 +29,7 @@ mod rehearsal;
 mod relation_names;
 mod salvage;
 mod space;
+mod start_drill;
 mod table;
 mod words;
 
@@ -545,6 +546,7 @@ fn without_places(document: &Document, options: &Options<'_>) -> View {
         Document::Drill(document) => drill::view(document, options),
         Document::Blind(document) => blind_drill::view(document),
         Document::Loss(document) => loss_drill::view(document),
+        Document::StartDrill(document) => start_drill::view(document),
         Document::Rehearsal(document) => rehearsal::view(document, options),
         Document::Measure(document) => measure::view(document, options),
         Document::CatalogCost(document) => catalog_cost::view(document),

@@ -110,6 +110,13 @@ pub(super) fn read(pgdata: &Path) -> Result<Vec<u8>> {
     Ok(bytes)
 }
 
+/// It can be opened for writing: before a journal is made that would only say that it cannot.
+pub(super) fn may_write(pgdata: &Path) -> Result<()> {
+    let path = pgdata.join(CONTROL_FILE);
+    Disk.may_write(&path)
+        .map_err(Error::io("open for writing", &path))
+}
+
 /// Replaces one control file by the other, in one write: what differs lies within a sector.
 pub(super) fn replace(pgdata: &Path, from: &[u8], to: &[u8], durability: Durability) -> Result<()> {
     let path = pgdata.join(CONTROL_FILE);

@@ -59,6 +59,21 @@ pub(super) struct Written {
     pub(super) is_whole: bool,
 }
 
+/// What a worker keeps from one section to the next: fresh memory for each costs more than the
+/// checksums.
+#[derive(Default)]
+struct Hands {
+    open: Option<(String, File)>,
+    buffers: Buffers,
+}
+
+/// Pages as they are written, and as they are read back.
+#[derive(Default)]
+struct Buffers {
+    pages: Vec<u8>,
+    again: Vec<u8>,
+}
+
 /// A pass over the record of a journal.
 pub(super) struct FieldPass<'a> {
     pub(super) directory: &'a ChecksumsJournalDirectory,
@@ -90,11 +105,11 @@ impl FieldPass<'_> {
         };
         let pages = AtomicU64::new(0);
         let work = || -> Result<BTreeSet<String>> {
-            let (mut files, mut open) = (BTreeSet::new(), None);
+            let (mut files, mut hands) = (BTreeSet::new(), Hands::default());
             while !self.progress.is_interrupted()
                 && let Some(section) = next()?
             {
-                let done = self.section(deed, &section, &mut open)?;
+                let done = self.section(deed, &section, &mut hands)?;
                 pages.fetch_add(done, Ordering::Relaxed);
                 let all = section.fields.len() as u64;
                 self.progress
@@ -125,13 +140,9 @@ impl FieldPass<'_> {
     }
 
     /// The fields of one section; how many were written.
-    fn section(
-        &self,
-        deed: Deed,
-        section: &Section,
-        open: &mut Option<(String, File)>,
-    ) -> Result<u64> {
+    fn section(&self, deed: Deed, section: &Section, hands: &mut Hands) -> Result<u64> {
         let path = self.pgdata.join(&section.path);
+        let Hands { open, buffers } = hands;
         if open.as_ref().is_none_or(|(name, _)| *name != section.path) {
             let mut options = OpenOptions::new();
             options.read(true).write(deed == Deed::Write);
@@ -148,7 +159,7 @@ impl FieldPass<'_> {
             .collect();
         let mut written = 0;
         for run in fields.chunk_by(|one, next| self.are_neighbours(*one, *next)) {
-            written += self.run_of_pages(deed, section, file, run)?;
+            written += self.run_of_pages(deed, section, (file, buffers), run)?;
         }
         Ok(written)
     }
@@ -164,14 +175,15 @@ impl FieldPass<'_> {
         &self,
         deed: Deed,
         section: &Section,
-        file: &File,
+        (file, buffers): (&File, &mut Buffers),
         fields: &[ChecksumField],
     ) -> Result<u64> {
         let path = self.pgdata.join(&section.path);
         let io = |what| Error::io(what, &path);
         let at = fields.first().map_or(0, |first| self.place_of(first.block));
-        let mut pages = vec![0; fields.len() * self.page_bytes()];
-        file.read_exact_at(&mut pages, at).map_err(io("read"))?;
+        let Buffers { pages, again } = buffers;
+        pages.resize(fields.len() * self.page_bytes(), 0);
+        file.read_exact_at(pages, at).map_err(io("read"))?;
         let mut changed = 0;
         let hashes = hashes_of(pages.chunks_exact(self.page_bytes()));
         let each = pages.chunks_exact_mut(self.page_bytes()).zip(hashes);
@@ -181,9 +193,9 @@ impl FieldPass<'_> {
         if deed == Deed::Compare || changed == 0 {
             return Ok(0);
         }
-        file.write_all_at(&pages, at).map_err(io("write"))?;
-        let mut again = vec![0; pages.len()];
-        file.read_exact_at(&mut again, at).map_err(io("read"))?;
+        file.write_all_at(pages, at).map_err(io("write"))?;
+        again.resize(pages.len(), 0);
+        file.read_exact_at(again, at).map_err(io("read"))?;
         if again != pages {
             return Err(not_as_written(section, fields));
         }

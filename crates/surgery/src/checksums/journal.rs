@@ -170,8 +170,24 @@ impl ChecksumsJournalDirectory {
         let _stays = removed.and_then(|()| fs::remove_dir(&self.path));
     }
 
+    /// Ends the record and writes the journal; where one of them fails, as on a disk that is full,
+    /// nothing of either stays.
+    pub(super) fn begin(
+        &self,
+        writer: RecordWriter<BufWriter<File>>,
+        journal: &mut ChecksumsJournal,
+    ) -> Result<()> {
+        let begun = self
+            .close_record(writer, journal)
+            .and_then(|()| self.write(journal));
+        begun.inspect_err(|_| {
+            let _left = fs::remove_file(self.path.join(NEXT_FILE));
+            self.remove_record();
+        })
+    }
+
     /// Ends the record and makes it lasting; the journal says what it holds.
-    pub(super) fn close_record(
+    fn close_record(
         &self,
         writer: RecordWriter<BufWriter<File>>,
         journal: &mut ChecksumsJournal,

@@ -129,6 +129,7 @@ impl ClosedCluster {
         run: &ChecksumsRun<'_>,
     ) -> Result<Prepared> {
         safety::check_outside(&self.pgdata, &directory.file())?;
+        control::may_write(&self.pgdata)?;
         directory.create()?;
         let out = directory.record()?;
         let surveyed = survey::surveyed(cluster, run.check, out, run.progress);
@@ -155,8 +156,7 @@ impl ClosedCluster {
         journal.time = time.map(str::to_owned);
         journal.pages = prepared.survey.pages_to_write;
         journal.known = known;
-        directory.close_record(prepared.record, &mut journal)?;
-        directory.write(&journal)?;
+        directory.begin(prepared.record, &mut journal)?;
         self.resume(directory, run)
     }
 
@@ -205,12 +205,12 @@ impl ClosedCluster {
         let control = StoppedControl::read(&self.pgdata)?;
         let after = control.with(ChecksumsState::Off);
         safety::check_outside(&self.pgdata, &directory.file())?;
+        control::may_write(&self.pgdata)?;
         directory.create()?;
         let mut journal = ChecksumsJournal::new(&self.pgdata, &control, after);
         journal.time = time.map(str::to_owned);
         let record = record::RecordWriter::new(directory.record()?);
-        directory.close_record(record, &mut journal)?;
-        directory.write(&journal)?;
+        directory.begin(record, &mut journal)?;
         let (before, after) = (&journal.control_before, &journal.control_after);
         control::replace(&self.pgdata, before, after, durability)?;
         journal.state = State::Applied;

@@ -98,7 +98,8 @@ fn findings_of(
         };
         let files = view.forks.iter().find(has)?;
         let fork = fork_cx(&view, files, Level::Structure);
-        let is_known = fork.method.is_some() && (page.fork != Fork::Main || fork.columns.is_some());
+        let has_rows = page.fork == Fork::Main && fork.kind != FileKind::Index;
+        let is_known = fork.method.is_some() && (!has_rows || fork.columns.is_some());
         is_known.then_some(())?;
         for block in blocks_of(page, cluster.build.block_size) {
             let bytes = read_block(cluster.source().as_ref(), files, cluster.build, block)?;

@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use pgclinic_cluster::{DatabaseContext, ForkFiles, Relation, SilentPages, each_row_named};
+use pgclinic_cluster::{DatabaseContext, Relation, SilentPages, each_row_named};
 use pgclinic_format::index_entries::names_rows;
 use pgclinic_format::index_page::AccessMethod;
 use pgclinic_format::types::Tid;
-use pgclinic_format::{BlockNo, Fork, Oid};
+use pgclinic_format::{BlockNo, Oid};
 use pgclinic_model::document::DanglingEntries;
 
 /// What no index entry may lead to any more.
@@ -123,7 +123,7 @@ fn read_index(database: &DatabaseContext<'_>, index: &Relation, blocks: &[BlockN
         entries.why = Some("its access method belongs to an extension".into());
         return entries;
     };
-    let Some(files) = files_of(database, index) else {
+    let Some(files) = database.main_fork(index) else {
         entries.why = Some("its file is not there".into());
         return entries;
     };
@@ -143,13 +143,4 @@ fn read_index(database: &DatabaseContext<'_>, index: &Relation, blocks: &[BlockN
 fn why_more(silent: SilentPages) -> Option<String> {
     let pages = silent.broken.saturating_add(silent.zeroed);
     (pages > 0).then(|| format!("{pages} of its pages are damaged, and may hold more"))
-}
-
-fn files_of<'a>(database: &DatabaseContext<'a>, index: &Relation) -> Option<&'a ForkFiles> {
-    database.forks.iter().find(|files| {
-        files.home.tablespace == index.tablespace
-            && files.filenode == index.filenode
-            && files.fork == Fork::Main
-            && files.temporary.is_none()
-    })
 }

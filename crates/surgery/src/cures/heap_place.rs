@@ -123,15 +123,15 @@ fn check_end(request: &CureRequest, files: &ForkFiles, cluster: &Cluster) -> Res
 /// Why a cure is not done in files of this fork.
 fn wrong_fork(wanted: CuredFiles, fork: Fork) -> Option<&'static str> {
     match (wanted, fork) {
-        (CuredFiles::Tables | CuredFiles::Ends | CuredFiles::Sequences, Fork::Main)
-        | (CuredFiles::Maps, Fork::Vm | Fork::Fsm) => None,
-        (CuredFiles::Tables | CuredFiles::Ends | CuredFiles::Sequences, _) => Some(
-            "it is not the main fork of a relation. VACUUM makes maps again that are removed, and init forks hold no rows",
-        ),
+        (CuredFiles::Maps, Fork::Vm | Fork::Fsm) => None,
         (CuredFiles::Maps, _) => Some("it is not a visibility map or free space map"),
         (CuredFiles::StatusLogs | CuredFiles::Wal, _) => {
             Some("it is a file of a relation, and none of a status log or of WAL")
         }
+        (_, Fork::Main) => None,
+        (_, _) => Some(
+            "it is not the main fork of a relation. VACUUM makes maps again that are removed, and init forks hold no rows",
+        ),
     }
 }
 
@@ -198,13 +198,20 @@ impl<'a> HeapPlace<'a> {
     /// The page is of the kind that the cure is for.
     pub(super) fn check_kind(&self, wanted: CuredFiles) -> Result<()> {
         match wanted {
-            CuredFiles::Tables | CuredFiles::Ends => self.check_is_heap(),
+            CuredFiles::Proven if self.is_index() && self.proven.is_some() => Ok(()),
+            CuredFiles::Tables | CuredFiles::Proven | CuredFiles::Ends => self.check_is_heap(),
             CuredFiles::Maps => Ok(()),
             CuredFiles::Sequences => self.check_is_sequence(),
             CuredFiles::StatusLogs | CuredFiles::Wal => {
                 self.refuse("a page of a relation is not one of a status log or of WAL")
             }
         }
+    }
+
+    /// It is a page of an index.
+    pub(super) fn is_index(&self) -> bool {
+        let kind = self.relation.map(|relation| relation.kind);
+        kind == Some(RelKind::Index)
     }
 
     fn check_is_sequence(&self) -> Result<()> {

@@ -74,6 +74,8 @@ pub enum CureUnit {
 enum CuredFiles {
     /// The rows of a table.
     Tables,
+    /// Pages of tables, sequences and indexes, as evidence has them.
+    Proven,
     /// Visibility maps and free space maps.
     Maps,
     /// The pages of sequences.

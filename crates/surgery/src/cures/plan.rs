@@ -221,7 +221,8 @@ impl Job<'_> {
         self.doubt_checksum(&page.before, request.block, &mut draft);
         let (changes, map_field) = self.put(&mut draft, request.block, pages)?;
         let anatomy = |bytes: &[u8]| {
-            let is_table = own.files == CuredFiles::Tables;
+            let is_table =
+                matches!(own.files, CuredFiles::Tables | CuredFiles::Proven) && !place.is_index();
             let taken_apart = || fields::anatomy_of(bytes, request.block, relation, self.database);
             is_table.then(taken_apart).flatten()
         };

@@ -42,7 +42,7 @@ impl ProvenPages {
     }
 
     /// The single page of a block.
-    pub(super) fn page(&self, path: &str, block: BlockNo) -> Option<&ProvenPage> {
+    pub fn page(&self, path: &str, block: BlockNo) -> Option<&ProvenPage> {
         self.pages.get(&(path.to_owned(), block))
     }
 }

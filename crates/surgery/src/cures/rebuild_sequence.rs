@@ -2,10 +2,10 @@
 //! largest value of the column, as `setval(…, max(column))` would. Truth: `fill_seq_fork_with_data`
 //! in `src/backend/commands/sequence.c`.
 
-use pgclinic_cluster::{ForkFiles, HeapScan, RawRow, RelKind, Relation};
+use pgclinic_cluster::{HeapScan, RawRow, RelKind, Relation};
+use pgclinic_format::Oid;
 use pgclinic_format::build::{PageBuilder, TupleBuilder};
 use pgclinic_format::sequence::{SEQUENCE_MAGIC, SPECIAL_BYTES};
-use pgclinic_format::{Fork, Oid};
 use pgclinic_model::plan::Safety;
 
 use super::draft::Draft;
@@ -106,20 +106,10 @@ fn each_row(
     let mut all = catalog.relations.values();
     let table = all.find(|own| own.name == name && own.schema == "pg_catalog")?;
     let layouts = table.layouts.as_deref()?;
-    let files = files_of(place, table)?;
+    let files = place.database.main_fork(table)?;
     let mut scan = HeapScan::new(place.cluster, files, layouts);
     scan.each_that_may_count(|row| each(table, row));
     scan.is_whole().then_some(())
-}
-
-fn files_of<'a>(place: &HeapPlace<'a>, table: &Relation) -> Option<&'a ForkFiles> {
-    let catalog = place.database.catalog;
-    place.database.forks.iter().find(|files| {
-        let own = catalog.by_file(files.home.tablespace, files.filenode);
-        files.fork == Fork::Main
-            && files.temporary.is_none()
-            && own.is_some_and(|own| own.oid == table.oid)
-    })
 }
 
 /// Where a column stands in the rows.
@@ -189,7 +179,10 @@ fn furthest(
         .layouts
         .as_deref()
         .ok_or("the columns of its table are not known")?;
-    let files = files_of(place, table).ok_or("the files of its table are not there")?;
+    let files = place
+        .database
+        .main_fork(table)
+        .ok_or("the files of its table are not there")?;
     let mut found: Option<i64> = None;
     let mut scan = HeapScan::new(place.cluster, files, layouts);
     scan.each_row(|row| {

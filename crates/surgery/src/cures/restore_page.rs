@@ -16,7 +16,7 @@ pub(super) const CURE: Cure = Cure {
     name: RESTORE_PAGE,
     summary: "give a page back from WAL, a backup or another copy",
     unit: CureUnit::Page,
-    files: CuredFiles::Tables,
+    files: CuredFiles::Proven,
     draft: restore_page,
 };
 

@@ -25,6 +25,71 @@ pub enum Before {
     Shutdown,
 }
 
+impl Before {
+    /// As a report has it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Before::Crash => "crash",
+            Before::Shutdown => "shutdown",
+        }
+    }
+}
+
+/// Settings of the servers that are hurt.
+pub const SETTINGS: [(&str, &str); 3] = [
+    ("max_prepared_transactions", "5"),
+    ("autovacuum", "off"),
+    ("max_replication_slots", "5"),
+];
+
+/// What they are filled with: deleted and frozen rows, long values, multixacts, a slot, and a
+/// transaction that is prepared and stays so.
+pub const LOAD: &[&str] = &[
+    "CREATE TABLE plain (id int PRIMARY KEY, body text)",
+    "INSERT INTO plain SELECT g, repeat('x', g % 900) FROM generate_series(1, 3000) g",
+    "CREATE TABLE long (id int, body text)",
+    "ALTER TABLE long ALTER body SET STORAGE EXTERNAL",
+    "INSERT INTO long SELECT g, repeat('y', 9000) FROM generate_series(1, 20) g",
+    "CREATE TABLE shared (id int)",
+    "INSERT INTO shared SELECT generate_series(1, 50)",
+    "BEGIN",
+    "SELECT id FROM shared WHERE id = 1 FOR SHARE",
+    "SAVEPOINT one",
+    "UPDATE shared SET id = id WHERE id = 1",
+    "COMMIT",
+    "BEGIN",
+    "SELECT id FROM shared WHERE id = 2 FOR SHARE",
+    "SAVEPOINT one",
+    "UPDATE shared SET id = id WHERE id = 2",
+    "COMMIT",
+    "BEGIN",
+    "SELECT id FROM shared WHERE id = 3 FOR SHARE",
+    "SAVEPOINT one",
+    "UPDATE shared SET id = id WHERE id = 3",
+    "COMMIT",
+    "SELECT pg_create_physical_replication_slot('one', false)",
+    "VACUUM (FREEZE) long",
+    "DELETE FROM plain WHERE id % 10 = 0",
+    "BEGIN",
+    "INSERT INTO shared VALUES (777)",
+    "PREPARE TRANSACTION 'promised'",
+];
+
+/// In progress when the server ends, in a session of its own: the checkpoint that follows brings
+/// half of it to disk.
+pub const LOAD_UNFINISHED: &[&str] = &[
+    "BEGIN",
+    "INSERT INTO plain SELECT g, 'open' FROM generate_series(10001, 10400) g",
+    "DELETE FROM long WHERE id = 3",
+];
+
+/// Rows that only WAL has.
+pub const LOAD_AFTER_CHECKPOINT: &str =
+    "INSERT INTO plain SELECT g, 'late' FROM generate_series(20001, 20200) g";
+
+/// The tables, in the schema public of the database postgres.
+pub const TABLES: [&str; 3] = ["plain", "long", "shared"];
+
 /// A way in which a server comes not to start, or lets nobody in.
 #[derive(Clone, Copy, Debug)]
 pub struct Wound {

@@ -13,7 +13,9 @@ use pgclinic_servers::{
     Checksums, Installation, Scratch, Server, StartOptions as ServerOptions, StopMode, copy_cluster,
 };
 use pgclinic_surgery::start_again::{StartOptions, StartPlan, plan_start};
-use pgclinic_surgery::start_wounds::{Before, Wound, wounds};
+use pgclinic_surgery::start_wounds::{
+    Before, LOAD, LOAD_AFTER_CHECKPOINT, LOAD_UNFINISHED, SETTINGS, TABLES, Wound, wounds,
+};
 use pgclinic_surgery::{Consent, Operation, apply, undo};
 use pgclinic_testkit::{Quiet, all_majors, copy_of, execute, open, run_as, seed, server, value};
 
@@ -25,39 +27,6 @@ struct Patient {
     truth: Vec<(String, u64)>,
     _scratch: Scratch,
 }
-
-const LOAD: &[&str] = &[
-    "CREATE TABLE plain (id int PRIMARY KEY, body text)",
-    "INSERT INTO plain SELECT g, repeat('x', g % 900) FROM generate_series(1, 3000) g",
-    "CREATE TABLE long (id int, body text)",
-    "ALTER TABLE long ALTER body SET STORAGE EXTERNAL",
-    "INSERT INTO long SELECT g, repeat('y', 9000) FROM generate_series(1, 20) g",
-    "CREATE TABLE shared (id int)",
-    "INSERT INTO shared SELECT generate_series(1, 50)",
-    "BEGIN",
-    "SELECT id FROM shared WHERE id = 1 FOR SHARE",
-    "SAVEPOINT one",
-    "UPDATE shared SET id = id WHERE id = 1",
-    "COMMIT",
-    "BEGIN",
-    "SELECT id FROM shared WHERE id = 2 FOR SHARE",
-    "SAVEPOINT one",
-    "UPDATE shared SET id = id WHERE id = 2",
-    "COMMIT",
-    "BEGIN",
-    "SELECT id FROM shared WHERE id = 3 FOR SHARE",
-    "SAVEPOINT one",
-    "UPDATE shared SET id = id WHERE id = 3",
-    "COMMIT",
-    "SELECT pg_create_physical_replication_slot('one', false)",
-    "VACUUM (FREEZE) long",
-    "DELETE FROM plain WHERE id % 10 = 0",
-    "BEGIN",
-    "INSERT INTO shared VALUES (777)",
-    "PREPARE TRANSACTION 'promised'",
-];
-
-const TABLES: [&str; 3] = ["plain", "long", "shared"];
 
 impl Patient {
     fn of(installation: &Installation, before: Before) -> Patient {
@@ -71,16 +40,11 @@ impl Patient {
         });
         // In progress when the server ends: half of it gets to disk.
         let mut unfinished = running.connect("postgres").expect("a session");
-        for sql in [
-            "BEGIN",
-            "INSERT INTO plain SELECT g, 'open' FROM generate_series(10001, 10400) g",
-            "DELETE FROM long WHERE id = 3",
-        ] {
+        for sql in LOAD_UNFINISHED {
             unfinished.execute(sql).expect("a statement");
         }
         open.execute("CHECKPOINT").expect("a checkpoint");
-        open.execute("INSERT INTO plain SELECT g, 'late' FROM generate_series(20001, 20200) g")
-            .expect("rows");
+        open.execute(LOAD_AFTER_CHECKPOINT).expect("rows");
         let count = |table: &&str| {
             let sql = format!("SELECT count(*) FROM {table}");
             let rows = in_postgres(&running, &sql).parse().expect("a number");
@@ -203,10 +167,10 @@ impl Patient {
 }
 
 pub(crate) fn settings() -> ServerOptions {
-    ServerOptions::default()
-        .with("max_prepared_transactions", "5")
-        .with("autovacuum", "off")
-        .with("max_replication_slots", "5")
+    let all = SETTINGS.into_iter();
+    all.fold(ServerOptions::default(), |options, (name, value)| {
+        options.with(name, value)
+    })
 }
 
 /// Rows that COPY gives, long values read.

@@ -50,6 +50,10 @@ const WRITERS: &[(&str, &str)] = &[
         "scratch copies and the report of the drill",
     ),
     (
+        "crates/cli/src/server_copy.rs",
+        "settings of a copy that a server reads, which is removed again",
+    ),
+    (
         "crates/cli/src/commands/drill",
         "scratch copies and the report of the drill",
     ),

@@ -2,13 +2,15 @@
 
 use std::path::{Path, PathBuf};
 
+use pgclinic_model::Level;
 use pgclinic_model::document::{
-    AppliedHeal, Cure, CureOutcome, CureRequest, HealDocument, HealOutcome,
+    AppliedHeal, Cure, CureOutcome, CureRequest, HealDocument, HealEvidence, HealOutcome,
 };
 use pgclinic_model::shell_word;
 use pgclinic_surgery::cures::{HealPlan, ProvenPages, check_again, plan_heal, rows_to_save};
 use pgclinic_surgery::{Applied, Consent, FileBeside, JournalFolder, Operation, apply, copy_to};
 
+use super::evidence::Search;
 use super::prove::prove;
 use super::{Arguments, document_of, opened, start, still};
 use crate::env::Env;
@@ -49,6 +51,7 @@ impl Job<'_> {
         let files_to_append = plan.beside.clone();
         let mut planned = document_of(&cluster, &home, plan);
         planned.evidence.clone_from(&shown.evidence);
+        planned.scope = shown.scope;
         planned.not_healed.clone_from(&shown.not_healed);
         planned.not_checked.clone_from(&shown.not_checked);
         stillness.holds()?;
@@ -77,8 +80,33 @@ impl Job<'_> {
             applied.rows_saved = saved;
         }
         let mut healed = checked(written, &home, world)?;
+        if healed.scope.is_some_and(|own| own.level == Level::Full) {
+            self.check_values(&mut healed, &home, world)?;
+        }
         add_left_out(&mut healed, shown, chosen);
         with_proof(arguments, &home, healed, world)
+    }
+}
+
+impl Job<'_> {
+    /// What accused sound pages is asked again: what it still finds is listed.
+    fn check_values(
+        &self,
+        healed: &mut HealDocument,
+        home: &Path,
+        world: &Env<'_>,
+    ) -> Result<(), Failure> {
+        let cluster = opened(home, world)?;
+        let search = Search {
+            arguments: self.arguments,
+            pgdata: home,
+            cluster: &cluster,
+            evidence: &HealEvidence::default(),
+            world,
+        };
+        let left = search.damage_left(Level::Full, &healed.not_healed)?;
+        healed.not_healed.extend(left);
+        Ok(())
     }
 }
 

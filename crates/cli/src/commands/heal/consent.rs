@@ -7,7 +7,7 @@ use std::path::Path;
 use clap::Args;
 use pgclinic_model::document::{Cure, CureRequest, HealDocument, HealStatement, PlanStep};
 use pgclinic_model::plan::Safety;
-use pgclinic_model::shell_word;
+use pgclinic_model::{Level, shell_word};
 
 use super::{evidence, start};
 use crate::exit::Failure;
@@ -100,6 +100,11 @@ fn command(pgdata: &Path, document: &HealDocument) -> String {
         Some(evidence) => words.extend(evidence::words(evidence)),
         None if start::is_start(document) => {}
         None => words.extend(by_hand(requests)),
+    }
+    if let Some(scope) = document.scope {
+        let level = (scope.level == Level::Full).then_some("--level full");
+        let indexes = scope.index_pages.then_some("--index-pages");
+        words.extend(level.into_iter().chain(indexes).map(str::to_owned));
     }
     if cures.iter().any(|cure| cure.safety == Safety::Exact) {
         words.push("--yes".into());

@@ -13,11 +13,11 @@ use pgclinic_cluster::wal::{
     WantedPages, recover_pages,
 };
 use pgclinic_cluster::{Cluster, ForkFiles, read_block};
-use pgclinic_format::{Fork, StatusLog};
-use pgclinic_model::document::{
-    CheckDocument, CureRequest, FileKind, HealEvidence, NotChecked, NotHealed, RelationSummary,
-};
-use pgclinic_model::{Finding, Level, Severity, shell_word};
+use pgclinic_diff::are_alike;
+use pgclinic_format::StatusLog;
+use pgclinic_format::index_page::AccessMethod;
+use pgclinic_model::document::{CheckDocument, CureRequest, HealEvidence, NotChecked, NotHealed};
+use pgclinic_model::{Level, plural, shell_word};
 use pgclinic_source::DataDirectory;
 use pgclinic_spill::Part;
 use pgclinic_surgery::checksums::PageOfFork;
@@ -27,8 +27,16 @@ use pgclinic_surgery::cures::{
 };
 
 use super::Arguments;
-use super::ends::{TruncatedTable, is_of_end, is_of_table, planned_tables, truncated_tables};
-use super::status::{LostPages, is_of_status, is_unconfirmed, lost_pages, planned_pages};
+use super::accused::{Accusation, accusations, not_cured};
+use super::elsewhere::{
+    Known, damage_elsewhere, index_not_proven, not_proven, other_way, sequence_not_proven,
+};
+use super::ends::{TruncatedTable, planned_tables, truncated_tables};
+use super::status::{LostPages, is_unconfirmed, lost_pages, planned_pages};
+use super::wanted::{
+    ForksByPath, Reason, Wanted, accused_pages, is_index, is_map, is_of_rows,
+    mark_visibility_alone, pages_of, request,
+};
 use crate::args::ChainArgs;
 use crate::env::Env;
 use crate::exit::Failure;
@@ -107,6 +115,9 @@ pub(super) fn words(evidence: &HealEvidence) -> Vec<String> {
     words.collect()
 }
 
+/// Accused are pages of tables and of their TOASTed values.
+const HEAP: Option<AccessMethod> = Some(AccessMethod::Heap);
+
 /// What is to be healed, and with what.
 #[derive(Default)]
 pub(super) struct Found {
@@ -116,16 +127,8 @@ pub(super) struct Found {
     pub(super) not_checked: Vec<NotChecked>,
     /// Pages of pg_xact that rows deny.
     pub(super) denied: Vec<u32>,
-}
-
-/// A page to be given back.
-struct Wanted<'a> {
-    files: &'a ForkFiles,
-    block: u32,
-    relation: String,
-    /// The only damage is that page and visibility map contradict each other.
-    is_visibility_alone: bool,
-    is_sequence: bool,
+    /// Why pages are not proven that are accused.
+    unproven: BTreeMap<PageOfFork, Vec<String>>,
 }
 
 /// A page that neither WAL nor a copy proves, with the reasons.
@@ -143,8 +146,8 @@ pub(super) struct Search<'a, 'w> {
 impl Search<'_, '_> {
     /// Looks for damage at level `structure`, and for what proves each damaged page.
     pub(super) fn found(&self) -> Result<Found, Failure> {
-        let bar = self.bar();
-        let document = check_cluster(self.cluster, &self.check_options(), &bar);
+        let (bar, level) = (self.bar(), self.arguments.level.level());
+        let document = check_cluster(self.cluster, &self.check_options(level), &bar);
         bar.finish();
         if document.interrupted {
             return Err(Failure::new("interrupted; nothing was written"));
@@ -155,6 +158,40 @@ impl Search<'_, '_> {
             denied: denied_pages(&document, self.cluster),
             ..Found::default()
         };
+        let mut wanted = self.damaged_pages(&document, &files, &mut found);
+        mark_visibility_alone(&document, &mut wanted);
+        let accused = accusations(&document, self.cluster, &files);
+        wanted.extend(accused_pages(&accused, &files, &wanted));
+        let truncated = truncated_tables(&document, self.cluster, &files);
+        let lost = lost_pages(&document.findings, self.cluster);
+        let known = Known {
+            wanted: &wanted,
+            truncated: &truncated,
+            lost: &lost,
+            accused: &accused,
+        };
+        let elsewhere = damage_elsewhere(&document, &known, &found);
+        found.not_healed.extend(elsewhere);
+        self.prove(&wanted, &truncated, &lost, &mut found)?;
+        self.tell_accused(&accused, &mut found);
+        if !accused.is_empty() && document.findings_omitted > 0 {
+            found.not_checked.push(NotChecked {
+                what: plural(document.findings_omitted, "finding"),
+                why: "so many were found that these were left out: heal again afterwards".into(),
+                inherent: false,
+            });
+        }
+        Ok(found)
+    }
+
+    /// Damaged pages of relations that may come back; maps are cleared, and of the others what else
+    /// there is is listed.
+    fn damaged_pages<'f>(
+        &self,
+        document: &'f CheckDocument,
+        files: &'f ForksByPath,
+        found: &mut Found,
+    ) -> Vec<Wanted<'f>> {
         let mut wanted = Vec::new();
         for relation in &document.relations {
             if relation.damaged.is_empty() {
@@ -162,6 +199,9 @@ impl Search<'_, '_> {
             }
             match files.get(&relation.path) {
                 Some(files) if is_of_rows(relation) => wanted.extend(pages_of(relation, files)),
+                Some(files) if is_index(relation) && self.arguments.index_pages => {
+                    wanted.extend(pages_of(relation, files));
+                }
                 Some(files) if is_map(relation) => {
                     let pages = pages_of(relation, files);
                     found
@@ -171,13 +211,59 @@ impl Search<'_, '_> {
                 _ => found.not_healed.push(other_way(relation)),
             }
         }
-        mark_visibility_alone(&document, &mut wanted);
-        let truncated = truncated_tables(&document, self.cluster, &files);
-        let lost = lost_pages(&document.findings, self.cluster);
-        let elsewhere = damage_elsewhere(&document, (&wanted, &truncated, &lost), &found);
-        found.not_healed.extend(elsewhere);
-        self.prove(&wanted, &truncated, &lost, &mut found)?;
-        Ok(found)
+        wanted
+    }
+
+    /// Accusations of which no page comes back. Those of which one does are checked again
+    /// afterwards.
+    fn tell_accused(&self, accused: &[Accusation<'_>], found: &mut Found) {
+        let spec = target::spec_of(self.pgdata);
+        for accusation in accused {
+            let is_back = |page: &PageOfFork| {
+                let block = u32::try_from(page.block);
+                block.is_ok_and(|block| found.proven.page(&page.path, block).is_some())
+            };
+            if accusation.pages.iter().any(is_back) {
+                continue;
+            }
+            let unproven = accusation
+                .pages
+                .iter()
+                .filter_map(|page| found.unproven.get(page));
+            let mut why: Vec<String> = unproven.flatten().cloned().collect();
+            why.sort();
+            why.dedup();
+            if why.is_empty() {
+                why.push("its pages are what WAL says that they were: what is wrong was written so, or lies elsewhere".into());
+            }
+            found.not_healed.push(not_cured(accusation, why, &spec));
+        }
+    }
+
+    /// Damage that a check at this level still finds, where no entry of these has its file.
+    pub(super) fn damage_left(
+        &self,
+        level: Level,
+        known: &[NotHealed],
+    ) -> Result<Vec<NotHealed>, Failure> {
+        let bar = self.bar();
+        let document = check_cluster(self.cluster, &self.check_options(level), &bar);
+        bar.finish();
+        if document.interrupted {
+            return Err(Failure::new(
+                "interrupted: the cures were written, and not checked again",
+            ));
+        }
+        let (none, no_status) = (Vec::new(), LostPages::new());
+        let nothing = Known {
+            wanted: &[],
+            truncated: &none,
+            lost: &no_status,
+            accused: &[],
+        };
+        let mut left = damage_elsewhere(&document, &nothing, &Found::default());
+        left.retain(|own| known.iter().all(|known| known.path != own.path));
+        Ok(left)
     }
 
     /// The pages that a saved plan wants back, proven again.
@@ -193,8 +279,12 @@ impl Search<'_, '_> {
                     files: files.get(&request.path)?,
                     block: request.block,
                     relation: String::new(),
-                    is_visibility_alone: request.cure == CLEAR_ALL_VISIBLE,
-                    is_sequence: false,
+                    database: None,
+                    reason: if request.cure == CLEAR_ALL_VISIBLE {
+                        Reason::Visibility
+                    } else {
+                        Reason::Rows
+                    },
                 })
             })
             .collect();
@@ -221,7 +311,11 @@ impl Search<'_, '_> {
     fn holds(&self, page: &Wanted<'_>, bytes: &[u8]) -> bool {
         let source = self.cluster.source();
         let found = read_block(source.as_ref(), page.files, self.cluster.build, page.block);
-        found.is_some_and(|found| is_same_page(self.cluster, &found, bytes))
+        found.is_some_and(|found| match page.reason {
+            // Its checksum is right: hint bits and free space are the server's own.
+            Reason::Accused => are_alike((&found, bytes), page.files.fork, HEAP, page.block),
+            _ => is_same_page(self.cluster, &found, bytes),
+        })
     }
 
     fn bar(&self) -> Bar {
@@ -229,10 +323,10 @@ impl Search<'_, '_> {
         Bar::of_bytes(&self.arguments.output, world.terminal, &world.interrupted)
     }
 
-    fn check_options(&self) -> CheckOptions {
+    fn check_options(&self, level: Level) -> CheckOptions {
         let (arguments, pgdata, world) = (self.arguments, self.pgdata, self.world);
         CheckOptions {
-            level: Level::Structure,
+            level,
             threads: arguments.load.threads(),
             evidence: 0,
             selection: pgclinic_model::Selection::default(),
@@ -308,10 +402,11 @@ impl Search<'_, '_> {
                         Failure::new(format!("a recovered page is lost: {error}"))
                     })?;
                     let Some(bytes) = bytes else { continue };
-                    let cure = match (self.holds(page, &bytes), page.is_visibility_alone) {
+                    let cure = match (self.holds(page, &bytes), page.reason) {
                         (false, _) => RESTORE_PAGE,
-                        (true, true) => CLEAR_ALL_VISIBLE,
-                        (true, false) => {
+                        (true, Reason::Visibility) => CLEAR_ALL_VISIBLE,
+                        (true, Reason::Accused) => continue,
+                        (true, _) => {
                             let why = "the page is what WAL says that it was: what is wrong lies elsewhere";
                             let reasons = vec![why.to_owned()];
                             found
@@ -337,6 +432,7 @@ impl Search<'_, '_> {
                 }
             }
         }
+        let unproven = without_index_pages(unproven, found);
         self.correct(unproven, found)?;
         for table in truncated {
             let end = recovered.ends.get(&table.files.number());
@@ -389,11 +485,11 @@ impl Search<'_, '_> {
         for (((page, mut reasons), correction), request) in pages.zip(requests) {
             match correction {
                 Ok(_) => found.requests.push(request),
-                Err(_) if page.is_visibility_alone => found.requests.push(CureRequest {
+                Err(_) if page.reason == Reason::Visibility => found.requests.push(CureRequest {
                     cure: CLEAR_ALL_VISIBLE.into(),
                     ..request
                 }),
-                Err(why) if page.is_sequence => {
+                Err(why) if page.reason == Reason::Sequence => {
                     let request = CureRequest {
                         cure: REBUILD_SEQUENCE.into(),
                         ..request
@@ -427,121 +523,6 @@ pub(super) fn address_of(files: &ForkFiles, block: u32) -> BlockAddress {
     }
 }
 
-/// Damage that belongs to none of these pages: files that are missing or too short, SLRU files,
-/// the control file. What follows from a page that comes back goes with it.
-fn damage_elsewhere(
-    document: &CheckDocument,
-    (wanted, truncated, lost): (&[Wanted<'_>], &[TruncatedTable], &LostPages),
-    found: &Found,
-) -> Vec<NotHealed> {
-    let other = &found.not_healed;
-    let of_rows = wanted
-        .iter()
-        .map(|page| PageOfFork::new(&page.files.path(0), page.block.into()));
-    let of_maps = found
-        .requests
-        .iter()
-        .map(|own| PageOfFork::new(&own.path, own.block.into()));
-    let pages: BTreeSet<PageOfFork> = of_rows.chain(of_maps).collect();
-    let is_wanted = |finding: &Finding| page_of(finding).is_some_and(|page| pages.contains(&page));
-    let is_end = |finding: &Finding| {
-        let mut tables = truncated.iter();
-        is_of_end(finding) && tables.any(|own| is_of_table(finding, own))
-    };
-    let is_lost = |own: &Finding| is_of_status(own) && lost.contains_key(&own.place.path);
-    let is_other = |finding: &Finding| {
-        page_of(finding).is_some_and(|page| {
-            let mut own = other.iter().filter(|own| own.path == page.path);
-            own.any(|own| {
-                own.blocks
-                    .iter()
-                    .any(|[start, end]| (*start..*end).contains(&page.block))
-            })
-        })
-    };
-    let damage = document.findings.iter();
-    let damage = damage.filter(|own| own.severity == Severity::Damage);
-    let roots: BTreeSet<&str> = damage
-        .clone()
-        .filter(|own| is_wanted(own) || is_end(own) || is_lost(own))
-        .map(|own| own.id.as_str())
-        .collect();
-    let follows = |own: &Finding| {
-        own.caused_by
-            .as_deref()
-            .is_some_and(|id| roots.contains(id))
-    };
-    let mut by_path: BTreeMap<&str, Vec<&Finding>> = BTreeMap::new();
-    let is_known = |own: &Finding| is_wanted(own) || is_end(own) || is_lost(own) || is_other(own);
-    for finding in damage.filter(|own| !is_known(own) && !follows(own)) {
-        by_path
-            .entry(&finding.place.path)
-            .or_default()
-            .push(finding);
-    }
-    by_path
-        .into_iter()
-        .map(|(path, findings)| not_of_a_page(path, &findings, &document.target.spec))
-        .collect()
-}
-
-fn page_of(finding: &Finding) -> Option<PageOfFork> {
-    let block = finding.place.block?;
-    Some(PageOfFork::new(&finding.place.path, block.into()))
-}
-
-/// Rules by which the visibility map says more of a page than the page itself, or the page more
-/// than its rows.
-const VISIBILITY_RULES: [&str; 2] = ["visibility-map-wrong", "page-not-all-visible"];
-
-/// Pages with which nothing else is wrong.
-fn mark_visibility_alone(document: &CheckDocument, wanted: &mut [Wanted<'_>]) {
-    let mut alone: BTreeMap<PageOfFork, bool> = BTreeMap::new();
-    let damage = document.findings.iter();
-    for finding in damage.filter(|own| own.severity == Severity::Damage) {
-        if let Some(page) = page_of(finding) {
-            *alone.entry(page).or_insert(true) &= VISIBILITY_RULES.contains(&finding.rule.as_str());
-        }
-    }
-    // Findings that were left out may be of any page.
-    let is_complete = document.findings_omitted == 0;
-    for page in wanted {
-        let own = PageOfFork::new(&page.files.path(0), page.block.into());
-        page.is_visibility_alone = is_complete && alone.get(&own) == Some(&true);
-    }
-}
-
-/// Findings of one file that are listed with their words.
-const FINDINGS_SHOWN: usize = 5;
-
-fn not_of_a_page(path: &str, findings: &[&Finding], pgdata: &str) -> NotHealed {
-    let blocks = findings.iter().filter_map(|own| own.place.block);
-    let shown = findings.iter().take(FINDINGS_SHOWN);
-    let mut why: Vec<String> = shown
-        .map(|own| format!("{}: {}", own.rule, own.message))
-        .collect();
-    let more = findings.len().saturating_sub(FINDINGS_SHOWN);
-    if more > 0 {
-        why.push(format!("and {more} more findings of this file"));
-    }
-    let rules: BTreeSet<&str> = findings.iter().map(|own| own.rule.as_str()).collect();
-    let mut commands = vec![format!(
-        "pgclinic check {} --level full",
-        shell_word(pgdata)
-    )];
-    commands.extend(rules.iter().map(|rule| format!("pgclinic explain {rule}")));
-    NotHealed {
-        path: path.to_owned(),
-        relation: findings.iter().find_map(|own| own.place.relation.clone()),
-        blocks: blocks
-            .map(|block| [block.into(), u64::from(block) + 1])
-            .collect(),
-        needs_loss: false,
-        why,
-        commands,
-    }
-}
-
 /// The rule of pg_xact against rows.
 const STATUS_CONTRADICTED: &str = "transaction-status-contradicted";
 
@@ -571,7 +552,7 @@ fn not_read(document: &CheckDocument) -> Vec<NotChecked> {
     open.filter(|gap| !gap.inherent).cloned().collect()
 }
 
-fn forks_by_path(cluster: &Cluster) -> Result<BTreeMap<String, ForkFiles>, Failure> {
+fn forks_by_path(cluster: &Cluster) -> Result<ForksByPath, Failure> {
     let mut all = BTreeMap::new();
     for home in &cluster.homes {
         let forks = cluster.files(home);
@@ -581,122 +562,20 @@ fn forks_by_path(cluster: &Cluster) -> Result<BTreeMap<String, ForkFiles>, Failu
     Ok(all)
 }
 
-/// Our own redo knows the pages of tables, TOAST tables and sequences.
-fn is_of_rows(relation: &RelationSummary) -> bool {
-    let kinds = [
-        FileKind::Table,
-        FileKind::Toast,
-        FileKind::MaterializedView,
-        FileKind::Sequence,
-    ];
-    relation.fork == Fork::Main && kinds.contains(&relation.kind)
-}
-
-/// A map of anything that has one.
-fn is_map(relation: &RelationSummary) -> bool {
-    matches!(relation.fork, Fork::Vm | Fork::Fsm)
-}
-
-fn pages_of<'a>(
-    relation: &'a RelationSummary,
-    files: &'a ForkFiles,
-) -> impl Iterator<Item = Wanted<'a>> {
-    let blocks = relation
-        .damaged
-        .iter()
-        .flat_map(|[start, end]| *start..*end);
-    let blocks = blocks.filter(|block| *block < relation.blocks);
-    blocks.filter_map(|block| {
-        Some(Wanted {
-            files,
-            block: u32::try_from(block).ok()?,
-            relation: name_of(relation),
-            is_visibility_alone: false,
-            is_sequence: relation.kind == FileKind::Sequence,
-        })
-    })
-}
-
-fn name_of(relation: &RelationSummary) -> String {
-    match (&relation.schema, &relation.relation) {
-        (Some(schema), Some(name)) => format!("{schema}.{name}"),
-        _ => relation.path.clone(),
+/// Nothing on a page of an index, or on one that is sound by itself, shows what it was: for indexes
+/// what else there is is listed, and of the others the reasons are kept for their accusations.
+fn without_index_pages<'a>(unproven: Vec<Unproven<'a>>, found: &mut Found) -> Vec<Unproven<'a>> {
+    let mut left = Vec::new();
+    for (page, reasons) in unproven {
+        match page.reason {
+            Reason::Index => found.not_healed.push(index_not_proven(page, reasons)),
+            Reason::Accused => {
+                found.unproven.insert(page.page(), reasons);
+            }
+            Reason::Rows | Reason::Visibility | Reason::Sequence => left.push((page, reasons)),
+        }
     }
-}
-
-/// Damage whose cure is no page: what follows from tables is made again.
-fn other_way(relation: &RelationSummary) -> NotHealed {
-    let name = name_of(relation);
-    let (why, command) = match (relation.fork, relation.kind) {
-        (Fork::Main, FileKind::Index) => (
-            "an index is rebuilt from its table, not patched; its table comes first",
-            format!("REINDEX INDEX {name};"),
-        ),
-        _ => (
-            "the kind of this relation is unknown",
-            "pgclinic check --level full shows more".into(),
-        ),
-    };
-    let in_database = relation.database.as_ref();
-    let in_database = in_database.map(|database| format!(" -- in database {database}"));
-    NotHealed {
-        path: relation.path.clone(),
-        relation: Some(name),
-        blocks: relation.damaged.clone(),
-        needs_loss: false,
-        why: vec![why.into()],
-        commands: vec![format!("{command}{}", in_database.unwrap_or_default())],
-    }
-}
-
-fn request(page: &Wanted<'_>, cure: &str) -> CureRequest {
-    CureRequest {
-        cure: cure.into(),
-        path: page.files.path(0),
-        block: page.block,
-        item: None,
-        column: None,
-    }
-}
-
-/// What is left where nothing proves the page: its rows are saved first, then it is given up.
-fn not_proven(page: &Wanted<'_>, why: Vec<String>, pgdata: &Path) -> NotHealed {
-    let path = page.files.path(0);
-    let pgdata = shell_word(&pgdata.display().to_string());
-    let block = u64::from(page.block);
-    NotHealed {
-        relation: Some(page.relation.clone()),
-        blocks: vec![[block, block + 1]],
-        needs_loss: true,
-        why,
-        commands: vec![
-            format!(
-                "pgclinic salvage {pgdata} --relation {} --to DIR",
-                shell_word(&page.relation)
-            ),
-            format!(
-                "pgclinic heal {pgdata} --at {}:{} --zero-page",
-                shell_word(&path),
-                page.block
-            ),
-        ],
-        path,
-    }
-}
-
-/// A sequence that no column owns.
-fn sequence_not_proven(page: &Wanted<'_>, why: Vec<String>) -> NotHealed {
-    NotHealed {
-        path: page.files.path(0),
-        relation: Some(page.relation.clone()),
-        blocks: vec![[0, 1]],
-        needs_loss: true,
-        why,
-        commands: vec![
-            format!("DROP SEQUENCE {};", page.relation),
-            format!("CREATE SEQUENCE {} START 1;", page.relation),
-        ],
-    }
+    left
 }
 
 /// Backups and other copies, opened.

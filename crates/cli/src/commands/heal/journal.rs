@@ -122,6 +122,8 @@ fn without_plan(
         },
         request: Vec::new(),
         evidence: None,
+        scope: None,
+        reach: None,
         not_healed: Vec::new(),
         not_checked: Vec::new(),
         obstacles: Vec::new(),

@@ -173,6 +173,8 @@ fn document_of(
         },
         request: Vec::new(),
         evidence: None,
+        scope: None,
+        reach: None,
         not_healed,
         not_checked,
         obstacles: Vec::new(),

@@ -156,6 +156,8 @@ fn document_of(cluster: &Cluster, pgdata: &Path, plan: &StartPlan) -> HealDocume
         basis: plan.basis.clone(),
         request: plan.request.clone(),
         evidence: None,
+        scope: None,
+        reach: None,
         not_healed: plan.not_healed.clone(),
         not_checked: Vec::new(),
         obstacles: Vec::new(),

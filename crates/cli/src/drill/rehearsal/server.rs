@@ -1,7 +1,6 @@
 //! What a server says of the damaged copy: one of the cluster's major is started on a second copy,
 //! so that nothing that it writes counts, and reads everything.
 
-use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
@@ -59,7 +58,6 @@ fn answer(
     without_pages(&mut readings);
     let version = installation.version.clone();
     let copy = ServerCopy::of(installation, pgdata, Some(scratch), tell)?;
-    settle(&copy.pgdata)?;
     // Libraries of the original's machine may be missing on this one.
     let options = StartOptions {
         timeout: PATIENCE,
@@ -84,15 +82,4 @@ fn answer(
         not_asked: None,
         answer: heard.answer,
     })
-}
-
-/// Lets the copy's private socket in without passwords, whatever the original asks for, and gives
-/// it settings where the original has them elsewhere.
-fn settle(pgdata: &Path) -> Result<(), Failure> {
-    fs::write(pgdata.join("pg_hba.conf"), "local all all trust\n")?;
-    let settings = pgdata.join("postgresql.conf");
-    if !settings.exists() {
-        fs::write(settings, "")?;
-    }
-    Ok(())
 }

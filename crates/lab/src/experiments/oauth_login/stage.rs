@@ -247,7 +247,7 @@ fn write_owned(bench: &Bench<'_>, path: &Path, text: &str) -> Result<()> {
 
 fn log_in(bench: &mut Bench<'_>, role: &str, token: &str) -> Result<Login> {
     let options = ConnectOptions {
-        user: role.to_owned(),
+        user: Some(role.to_owned()),
         ..ConnectOptions::default()
     };
     bench

@@ -1,6 +1,6 @@
 //! A heal: was anything written, and is the damage gone.
 
-use pgclinic_model::document::{HealDocument, HealOutcome};
+use pgclinic_model::document::{HealDocument, HealOutcome, Level};
 
 use super::Meaning;
 use crate::view::next::{self, Next};
@@ -28,8 +28,11 @@ pub(crate) fn heal(document: &HealDocument) -> Meaning {
         HealOutcome::PartlyUndecided => {
             "A part was written and a part was not, or could not be proven: each cure says which."
         }
+        HealOutcome::NothingToHeal if is_full(document) => {
+            "Nothing is damaged as far as a check at level full sees: there is nothing to write."
+        }
         HealOutcome::NothingToHeal => {
-            "No page is damaged as far as a check at level structure sees: there is nothing to write."
+            "No page is damaged as far as a check at level structure sees: there is nothing to write. --level full also reads TOASTed values, and compares rows with index entries."
         }
         HealOutcome::Undone => {
             "The journal gave the first bytes back: the files are as they were before the heal, with their damage."
@@ -48,4 +51,8 @@ pub(crate) fn heal(document: &HealDocument) -> Meaning {
         next
     };
     Meaning::of(sentence, next)
+}
+
+fn is_full(document: &HealDocument) -> bool {
+    document.scope.is_some_and(|own| own.level == Level::Full)
 }

@@ -6,6 +6,7 @@ use pgclinic_format::types::FIRST_NORMAL_OID;
 use pgclinic_model::document::{
     BlindDocument, DecisionWord, DrillDocument, ExperimentDocument, FileKind, InspectDocument,
     LossDocument, MeasureDocument, MeasuredRelation, Place, RehearsalDocument, RowOutcome,
+    StartDrillDocument,
 };
 use pgclinic_model::{Severity, shell_word};
 
@@ -134,6 +135,14 @@ pub(crate) fn loss(document: &LossDocument) -> Meaning {
         "Every loss that was made was seen and counted; nothing of yours was touched."
     } else {
         "A loss was not seen, or not counted rightly: rows may be missing that no report names."
+    })
+}
+
+pub(crate) fn start_drill(document: &StartDrillDocument) -> Meaning {
+    Meaning::alone(if document.passed {
+        "Every server that was kept from starting started again, with the rows that its plan promised; nothing of yours was touched."
+    } else {
+        "A server did not start again, or showed other rows than its plan promised: a plan for such damage is not to be trusted."
     })
 }
 

@@ -1,0 +1,216 @@
+//! Damage that no cure of a plan is for: why, and what else there is.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+use pgclinic_format::Fork;
+use pgclinic_model::document::{CheckDocument, FileKind, NotHealed, RelationSummary};
+use pgclinic_model::{Finding, Severity, shell_word};
+use pgclinic_surgery::checksums::PageOfFork;
+
+use super::accused::Accusation;
+use super::ends::{TruncatedTable, is_of_end, is_of_table};
+use super::evidence::Found;
+use super::status::{LostPages, is_of_status};
+use super::wanted::{Reason, Wanted, name_of, page_of};
+
+/// What is healed, or listed, elsewhere.
+pub(super) struct Known<'a> {
+    pub(super) wanted: &'a [Wanted<'a>],
+    pub(super) truncated: &'a [TruncatedTable],
+    pub(super) lost: &'a LostPages,
+    pub(super) accused: &'a [Accusation<'a>],
+}
+
+/// Damage that belongs to none of these pages: files that are missing or too short, SLRU files,
+/// the control file. What follows from a page that comes back goes with it.
+pub(super) fn damage_elsewhere(
+    document: &CheckDocument,
+    known: &Known<'_>,
+    found: &Found,
+) -> Vec<NotHealed> {
+    let Known {
+        wanted,
+        truncated,
+        lost,
+        accused,
+    } = known;
+    let accused: BTreeSet<&str> = accused.iter().map(|own| own.finding.id.as_str()).collect();
+    let other = &found.not_healed;
+    let of_rows = wanted
+        .iter()
+        .filter(|page| page.reason != Reason::Accused)
+        .map(Wanted::page);
+    let of_maps = found
+        .requests
+        .iter()
+        .map(|own| PageOfFork::new(&own.path, own.block.into()));
+    let pages: BTreeSet<PageOfFork> = of_rows.chain(of_maps).collect();
+    let is_wanted = |finding: &Finding| page_of(finding).is_some_and(|page| pages.contains(&page));
+    let is_end = |finding: &Finding| {
+        let mut tables = truncated.iter();
+        is_of_end(finding) && tables.any(|own| is_of_table(finding, own))
+    };
+    let is_lost = |own: &Finding| {
+        let is_page = is_of_status(own) && lost.contains_key(&own.place.path);
+        is_page || accused.contains(own.id.as_str())
+    };
+    let is_other = |finding: &Finding| {
+        page_of(finding).is_some_and(|page| {
+            let mut own = other.iter().filter(|own| own.path == page.path);
+            own.any(|own| {
+                own.blocks
+                    .iter()
+                    .any(|[start, end]| (*start..*end).contains(&page.block))
+            })
+        })
+    };
+    let damage = document.findings.iter();
+    let damage = damage.filter(|own| own.severity == Severity::Damage);
+    let roots: BTreeSet<&str> = damage
+        .clone()
+        .filter(|own| is_wanted(own) || is_end(own) || is_lost(own))
+        .map(|own| own.id.as_str())
+        .collect();
+    let follows = |own: &Finding| {
+        own.caused_by
+            .as_deref()
+            .is_some_and(|id| roots.contains(id))
+    };
+    let mut by_path: BTreeMap<&str, Vec<&Finding>> = BTreeMap::new();
+    let is_known = |own: &Finding| is_wanted(own) || is_end(own) || is_lost(own) || is_other(own);
+    for finding in damage.filter(|own| !is_known(own) && !follows(own)) {
+        by_path
+            .entry(&finding.place.path)
+            .or_default()
+            .push(finding);
+    }
+    by_path
+        .into_iter()
+        .map(|(path, findings)| not_of_a_page(path, &findings, &document.target.spec))
+        .collect()
+}
+
+/// Findings of one file that are listed with their words.
+pub(super) const FINDINGS_SHOWN: usize = 5;
+
+pub(super) fn not_of_a_page(path: &str, findings: &[&Finding], pgdata: &str) -> NotHealed {
+    let blocks = findings.iter().filter_map(|own| own.place.block);
+    let shown = findings.iter().take(FINDINGS_SHOWN);
+    let mut why: Vec<String> = shown
+        .map(|own| format!("{}: {}", own.rule, own.message))
+        .collect();
+    let more = findings.len().saturating_sub(FINDINGS_SHOWN);
+    if more > 0 {
+        why.push(format!("and {more} more findings of this file"));
+    }
+    let rules: BTreeSet<&str> = findings.iter().map(|own| own.rule.as_str()).collect();
+    let of_index = findings
+        .iter()
+        .find(|own| own.place.kind == FileKind::Index);
+    let mut commands: Vec<String> = of_index.map(|own| reindex_of(own)).into_iter().collect();
+    commands.push(format!(
+        "pgclinic check {} --level full",
+        shell_word(pgdata)
+    ));
+    commands.extend(rules.iter().map(|rule| format!("pgclinic explain {rule}")));
+    NotHealed {
+        path: path.to_owned(),
+        relation: findings.iter().find_map(|own| own.place.relation.clone()),
+        blocks: blocks
+            .map(|block| [block.into(), u64::from(block) + 1])
+            .collect(),
+        needs_loss: false,
+        why,
+        commands,
+    }
+}
+
+/// Damage whose cure is no page: what follows from tables is made again.
+pub(super) fn other_way(relation: &RelationSummary) -> NotHealed {
+    let name = name_of(relation);
+    let (why, command) = match (relation.fork, relation.kind) {
+        (Fork::Main, FileKind::Index) => (
+            "an index is rebuilt from its table, not patched; its table comes first. Where its pages are wanted all the same, --index-pages looks for what proves them",
+            reindex(&name, relation.database.as_deref()),
+        ),
+        _ => (
+            "the kind of this relation is unknown",
+            "pgclinic check --level full shows more".into(),
+        ),
+    };
+    NotHealed {
+        path: relation.path.clone(),
+        relation: Some(name),
+        blocks: relation.damaged.clone(),
+        needs_loss: false,
+        why: vec![why.into()],
+        commands: vec![command],
+    }
+}
+
+/// What is left where nothing proves the page: its rows are saved first, then it is given up.
+pub(super) fn not_proven(page: &Wanted<'_>, why: Vec<String>, pgdata: &Path) -> NotHealed {
+    let path = page.files.path(0);
+    let pgdata = shell_word(&pgdata.display().to_string());
+    let block = u64::from(page.block);
+    NotHealed {
+        relation: Some(page.relation.clone()),
+        blocks: vec![[block, block + 1]],
+        needs_loss: true,
+        why,
+        commands: vec![
+            format!(
+                "pgclinic salvage {pgdata} --relation {} --to DIR",
+                shell_word(&page.relation)
+            ),
+            format!(
+                "pgclinic heal {pgdata} --at {}:{} --zero-page",
+                shell_word(&path),
+                page.block
+            ),
+        ],
+        path,
+    }
+}
+
+/// A sequence that no column owns.
+pub(super) fn sequence_not_proven(page: &Wanted<'_>, why: Vec<String>) -> NotHealed {
+    NotHealed {
+        path: page.files.path(0),
+        relation: Some(page.relation.clone()),
+        blocks: vec![[0, 1]],
+        needs_loss: true,
+        why,
+        commands: vec![
+            format!("DROP SEQUENCE {};", page.relation),
+            format!("CREATE SEQUENCE {} START 1;", page.relation),
+        ],
+    }
+}
+
+pub(super) fn index_not_proven(page: &Wanted<'_>, why: Vec<String>) -> NotHealed {
+    let block = u64::from(page.block);
+    NotHealed {
+        path: page.files.path(0),
+        relation: Some(page.relation.clone()),
+        blocks: vec![[block, block + 1]],
+        needs_loss: false,
+        why,
+        commands: vec![reindex(&page.relation, page.database.as_deref())],
+    }
+}
+
+/// The statement that makes an index again.
+fn reindex(name: &str, database: Option<&str>) -> String {
+    match database {
+        Some(database) => format!("REINDEX INDEX {name}; -- in database {database}"),
+        None => format!("REINDEX INDEX {name};"),
+    }
+}
+
+/// The same for the index of a finding.
+pub(super) fn reindex_of(finding: &Finding) -> String {
+    let place = &finding.place;
+    reindex(&place.relation_name(), place.database.as_deref())
+}

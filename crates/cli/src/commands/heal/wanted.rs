@@ -1,0 +1,155 @@
+//! The pages that a heal wants back, and why.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use pgclinic_cluster::ForkFiles;
+use pgclinic_format::Fork;
+use pgclinic_model::document::{CheckDocument, CureRequest, FileKind, RelationSummary};
+use pgclinic_model::{Finding, Severity};
+use pgclinic_surgery::checksums::PageOfFork;
+
+use super::accused::Accusation;
+
+/// All forks of a cluster by their first file.
+pub(super) type ForksByPath = BTreeMap<String, ForkFiles>;
+
+/// Why a page is to be given back.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Reason {
+    /// A page of a table is damaged.
+    Rows,
+    /// The only damage is that page and visibility map contradict each other.
+    Visibility,
+    /// A sequence is damaged.
+    Sequence,
+    /// A page of an index is damaged, and somebody wants it back.
+    Index,
+    /// Nothing is wrong with it by itself: a value or an entry accuses it.
+    Accused,
+}
+
+/// A page to be given back.
+pub(super) struct Wanted<'a> {
+    pub(super) files: &'a ForkFiles,
+    pub(super) block: u32,
+    pub(super) relation: String,
+    /// Of an index: in which database it is made again.
+    pub(super) database: Option<String>,
+    pub(super) reason: Reason,
+}
+
+impl Wanted<'_> {
+    pub(super) fn page(&self) -> PageOfFork {
+        PageOfFork::new(&self.files.path(0), self.block.into())
+    }
+}
+
+/// Our own redo knows the pages of tables, TOAST tables and sequences.
+pub(super) fn is_of_rows(relation: &RelationSummary) -> bool {
+    let kinds = [
+        FileKind::Table,
+        FileKind::Toast,
+        FileKind::MaterializedView,
+        FileKind::Sequence,
+    ];
+    relation.fork == Fork::Main && kinds.contains(&relation.kind)
+}
+
+/// An index: our own redo does not know its records, but images and copies hold its pages.
+pub(super) fn is_index(relation: &RelationSummary) -> bool {
+    relation.fork == Fork::Main && relation.kind == FileKind::Index
+}
+
+/// A map of anything that has one.
+pub(super) fn is_map(relation: &RelationSummary) -> bool {
+    matches!(relation.fork, Fork::Vm | Fork::Fsm)
+}
+
+pub(super) fn pages_of<'a>(
+    relation: &'a RelationSummary,
+    files: &'a ForkFiles,
+) -> impl Iterator<Item = Wanted<'a>> {
+    let blocks = relation
+        .damaged
+        .iter()
+        .flat_map(|[start, end]| *start..*end);
+    let blocks = blocks.filter(|block| *block < relation.blocks);
+    blocks.filter_map(|block| {
+        Some(Wanted {
+            files,
+            block: u32::try_from(block).ok()?,
+            relation: name_of(relation),
+            database: relation.database.clone(),
+            reason: match relation.kind {
+                FileKind::Sequence => Reason::Sequence,
+                FileKind::Index => Reason::Index,
+                _ => Reason::Rows,
+            },
+        })
+    })
+}
+
+/// Pages that are accused and not wanted anyway, each once.
+pub(super) fn accused_pages<'f>(
+    accused: &[Accusation<'_>],
+    files: &'f ForksByPath,
+    wanted: &[Wanted<'f>],
+) -> Vec<Wanted<'f>> {
+    let known: BTreeSet<PageOfFork> = wanted.iter().map(Wanted::page).collect();
+    let pages: BTreeSet<&PageOfFork> = accused.iter().flat_map(|own| &own.pages).collect();
+    let pages = pages.into_iter().filter(|page| !known.contains(page));
+    let pages = pages.filter_map(|page| {
+        Some(Wanted {
+            files: files.get(&page.path)?,
+            block: u32::try_from(page.block).ok()?,
+            relation: String::new(),
+            database: None,
+            reason: Reason::Accused,
+        })
+    });
+    pages.collect()
+}
+
+/// Rules by which the visibility map says more of a page than the page itself, or the page more
+/// than its rows.
+pub(super) const VISIBILITY_RULES: [&str; 2] = ["visibility-map-wrong", "page-not-all-visible"];
+
+/// Pages with which nothing else is wrong.
+pub(super) fn mark_visibility_alone(document: &CheckDocument, wanted: &mut [Wanted<'_>]) {
+    let mut alone: BTreeMap<PageOfFork, bool> = BTreeMap::new();
+    let damage = document.findings.iter();
+    for finding in damage.filter(|own| own.severity == Severity::Damage) {
+        if let Some(page) = page_of(finding) {
+            *alone.entry(page).or_insert(true) &= VISIBILITY_RULES.contains(&finding.rule.as_str());
+        }
+    }
+    // Findings that were left out may be of any page.
+    let is_complete = document.findings_omitted == 0;
+    for page in wanted {
+        if is_complete && alone.get(&page.page()) == Some(&true) {
+            page.reason = Reason::Visibility;
+        }
+    }
+}
+
+pub(super) fn name_of(relation: &RelationSummary) -> String {
+    match (&relation.schema, &relation.relation) {
+        (Some(schema), Some(name)) => format!("{schema}.{name}"),
+        _ => relation.path.clone(),
+    }
+}
+
+pub(super) fn request(page: &Wanted<'_>, cure: &str) -> CureRequest {
+    CureRequest {
+        cure: cure.into(),
+        path: page.files.path(0),
+        block: page.block,
+        item: None,
+        column: None,
+    }
+}
+
+pub(super) fn page_of(finding: &Finding) -> Option<PageOfFork> {
+    let block = finding.place.block?;
+    Some(PageOfFork::new(&finding.place.path, block.into()))
+}

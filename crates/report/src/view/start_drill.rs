@@ -1,0 +1,109 @@
+//! Servers that were kept from starting: what the plan promised and what the server then showed.
+
+use pgclinic_model::document::{StartDrillCell, StartDrillDocument, StartDrillTable};
+
+use super::drill::{head, not_run, outcome, verdict};
+use super::{
+    Block, Frame, Look, Part, Row, Table, View, Words, before_the_end, columns, in_terminal, list,
+    looked_at, meaning, on_page, section, target_facts, text, words,
+};
+use crate::words as say;
+use crate::words::{count, count_of};
+
+pub(super) fn view(document: &StartDrillDocument) -> View {
+    let (_, word) = outcome(false, document.passed);
+    let passed = document.cells.iter().filter(|cell| cell.passed).count();
+    let (passed, all) = (count_of(passed), count_of(document.cells.len()));
+    let time = say::seconds(document.elapsed_s);
+    let verdict = |more| {
+        let (passed, all) = (count(passed), count(all));
+        let extent = format!(
+            "{passed} of {all} servers started again with the rows that were promised in {time}"
+        );
+        verdict(outcome(false, document.passed), extent, more)
+    };
+    let about = looked_at(&document.target, &document.tool, &[]);
+    let meaning = meaning::start_drill(document);
+    let server = format!("{}, seed {}", document.server, document.seed);
+    let mut blocks = vec![
+        head(
+            "Start drill",
+            &document.server,
+            document.seed,
+            about.clone(),
+        ),
+        on_page(vec![
+            Block::Verdict(verdict(Some(server)).about(about).meaning(meaning.clone())),
+            Block::Facts(target_facts(&document.target)),
+        ]),
+    ];
+    blocks.push(wounds(&document.cells));
+    blocks.extend(not_run(&document.not_run));
+    let failed = document.cells.iter().filter(|cell| !cell.passed);
+    blocks.push(in_terminal(failed.map(failure).collect()));
+    blocks.push(before_the_end(&meaning));
+    blocks.push(in_terminal(vec![Block::Verdict(verdict(None))]));
+    View::new(
+        format!("Start drill {word}"),
+        "pgclinic drill --ward start",
+        &document.target.spec,
+        &document.tool,
+        blocks,
+    )
+}
+
+fn wounds(cells: &[StartDrillCell]) -> Block {
+    let columns = columns(
+        "Damage | After a | (The server says) | (Explained by) | Cures | Loss promised > | Loss measured > | Verdict of the drill = passed",
+    );
+    let rows = cells.iter().map(|cell| {
+        let said = |short: &str, long: String| Words::default().in_terminal(short).on_page(long);
+        let (mark, verdict) = if cell.passed {
+            ("passed", said("yes", "passed".into()))
+        } else {
+            ("failed", said("NO", cell.failures.join("; ")))
+        };
+        Row::of(vec![
+            words(&cell.wound),
+            words(&cell.before),
+            words(&cell.says),
+            words(cell.explained_by.join(", ")),
+            words(cures(cell)),
+            words(loss(&cell.tables, StartDrillTable::predicted_loss)),
+            words(loss(&cell.tables, StartDrillTable::measured_loss)),
+            verdict,
+        ])
+        .marked(mark)
+    });
+    Part::new(Frame::PageSection, "Damage").of(vec![
+        Block::Filter("tbody tr[data-mark]", "all failed passed"),
+        Block::Table(Table::new(columns, rows)),
+    ])
+}
+
+fn cures(cell: &StartDrillCell) -> String {
+    let cures = cell.cures.iter();
+    let cures = cures.map(|cure| format!("{} ({})", cure.name, say::safety(cure.safety)));
+    cures.collect::<Vec<_>>().join(", ")
+}
+
+/// Rows of all tables; a table that is refused is told apart.
+fn loss(tables: &[StartDrillTable], of: fn(&StartDrillTable) -> Option<i64>) -> String {
+    let known: i64 = tables.iter().filter_map(of).sum();
+    let refused = tables.iter().filter(|table| of(table).is_none()).count();
+    match refused {
+        0 => known.to_string(),
+        tables => format!(
+            "{known}, {} refused",
+            say::plural(count_of(tables), "table")
+        ),
+    }
+}
+
+fn failure(cell: &StartDrillCell) -> Block {
+    let name = format!("{}, after a {}", cell.wound, cell.before);
+    let mut blocks = vec![text(&cell.says)];
+    blocks.extend(list(cell.failures.iter().map(words)));
+    let title = Words::default().and(Look::Wrong, "FAILED");
+    section(title).about(name).of(blocks)
+}
