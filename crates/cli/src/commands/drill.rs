@@ -8,6 +8,7 @@ use pgclinic_cluster::target_of;
 use pgclinic_model::document::{
     BlindDocument, DrillDocument, DrillRow, LossDocument, NotRun, OutcomeCounts, RowOutcome, Tool,
 };
+use pgclinic_model::plural;
 use pgclinic_model::{CheckDocument, Level, Severity, Verdict as CheckVerdict};
 use pgclinic_report::{DRILL, Document, Options, by_name, drill_row_line};
 use pgclinic_servers::{Installation, RunAs, Wanted, find, sweep};
@@ -307,8 +308,9 @@ fn installation(
             arguments,
             world,
             &format!(
-                "removed {} directories and stopped {} servers that an earlier run left behind",
-                swept.folders, swept.servers
+                "removed {} and stopped {} that an earlier run left behind",
+                plural(swept.folders, "directory"),
+                plural(swept.servers, "server")
             ),
         );
     }

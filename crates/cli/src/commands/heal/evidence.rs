@@ -17,6 +17,7 @@ use pgclinic_format::{Fork, StatusLog};
 use pgclinic_model::document::{
     CheckDocument, CureRequest, FileKind, HealEvidence, NotChecked, NotHealed, RelationSummary,
 };
+use pgclinic_model::plural;
 use pgclinic_model::{Finding, Level, Severity, shell_word};
 use pgclinic_source::DataDirectory;
 use pgclinic_spill::Part;
@@ -522,7 +523,10 @@ fn not_of_a_page(path: &str, findings: &[&Finding], pgdata: &str) -> NotHealed {
         .collect();
     let more = findings.len().saturating_sub(FINDINGS_SHOWN);
     if more > 0 {
-        why.push(format!("and {more} more findings of this file"));
+        why.push(format!(
+            "and {more} of this file",
+            more = plural(more, "more finding")
+        ));
     }
     let rules: BTreeSet<&str> = findings.iter().map(|own| own.rule.as_str()).collect();
     let mut commands = vec![format!(
