@@ -121,13 +121,13 @@ mod tests {
         let entry = [0, 0, 9, 0, 0xFF, 0xFF, 16, 0, 5, b'a', 0, 0, 0, 0, 0, 0];
         assert_eq!(
             said([0, 0, 0, 0, 0, 0, 2, 0], &entry),
-            ["posting tree 9 is past the end of an index of 1 blocks"]
+            ["posting tree 9 is past the end of an index of 1 block"]
         );
         assert_eq!(
             said([7, 0, 0, 0, 0, 0, 0, 0], &entry),
             [
-                "rightlink 7 is past the end of an index of 1 blocks",
-                "page below 9 is past the end of an index of 1 blocks"
+                "rightlink 7 is past the end of an index of 1 block",
+                "page below 9 is past the end of an index of 1 block"
             ]
         );
         assert!(said([7, 0, 0, 0, 0, 0, 4, 0], &[0; 8]).is_empty());

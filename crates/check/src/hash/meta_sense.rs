@@ -262,7 +262,7 @@ mod tests {
                 "hashm_ovflpoint 2 is not 1, that of 1 as last bucket",
             ),
             (60, 1, "hashm_spares[2] 1 is past hashm_ovflpoint"),
-            (40, 2, "hashm_firstfree 2 is past all 1 overflow pages"),
+            (40, 2, "hashm_firstfree 2 is past all 1 overflow page"),
             (444, 2, "hashm_mapp[0] 2 is not 3, the first page it maps"),
             (56, 2, "5 blocks are described and the file has 4"),
         ];

@@ -311,7 +311,7 @@ mod tests {
         put_u16(&mut tuple, 0, 1 << 3);
         assert_eq!(
             said(0, &tuple),
-            ["1 spgist-tuple: 1 nodes by its header, 1 are there, 16 bytes are left"]
+            ["1 spgist-tuple: 1 node by its header, 1 are there, 16 bytes are left"]
         );
     }
 }
