@@ -174,7 +174,7 @@ mod seeded {
 
         let odd = told(cut(&main(table), 8192 + 3));
         let expected = format!(
-            "partial-block {}: the file has 8195 bytes: 1 whole blocks and 3 bytes",
+            "partial-block {}: the file has 8195 bytes: 1 whole block and 3 bytes",
             main(table)
         );
         assert!(odd.contains(&expected), "{odd:?}");

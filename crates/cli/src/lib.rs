@@ -18,6 +18,7 @@ mod ignored_findings;
 mod journal_beside;
 mod machine;
 mod near_names;
+mod neighbours;
 mod output;
 mod privacy;
 mod progress;

@@ -7,11 +7,12 @@ use std::path::{Path, PathBuf};
 use clap::{Args, ValueEnum};
 use pgclinic_check::rule_named;
 use pgclinic_measure::figure_kinds;
-use pgclinic_report::{Document, FORMATS, Format, Options, RuleText, by_name};
+use pgclinic_report::{Document, FORMATS, Format, Neighbour, Options, RuleText, by_name};
 
 use crate::destination::{self, folder_of, is_special, not_written};
 use crate::env::Env;
 use crate::exit::{Exit, Failure};
+use crate::neighbours;
 use crate::privacy::PrivacyArgs;
 
 /// What a document in a file is called.
@@ -126,7 +127,20 @@ impl OutputArgs {
     /// Writes the document and gives the exit code of the run, which came to this verdict. Whoever
     /// waits for a report that cannot be written learns so from the code, whatever stands in it.
     pub(crate) fn give(&self, mut document: Document, verdict: Exit, world: &mut Env<'_>) -> Exit {
-        match self.write(&mut document, world) {
+        match self.close(&mut document, world) {
+            Ok(()) => self.give_again(&document, verdict, world),
+            Err(failure) => world.report_failed(&failure),
+        }
+    }
+
+    /// The same of a document that is closed.
+    pub(crate) fn give_again(
+        &self,
+        document: &Document,
+        verdict: Exit,
+        world: &mut Env<'_>,
+    ) -> Exit {
+        match self.write_again(document, world) {
             Ok(()) => verdict,
             Err(failure) => world.report_failed(&failure),
         }
@@ -146,6 +160,17 @@ impl OutputArgs {
     pub(crate) fn close(&self, document: &mut Document, world: &Env<'_>) -> Result<(), Failure> {
         world.date(document);
         self.privacy.apply(document)
+    }
+
+    /// The reports that a page leads to; one with pseudonyms names no other.
+    fn neighbours(&self, document: &Document) -> Vec<Neighbour> {
+        let is_redacted = document.tool().contains.is_some_and(|own| own.redacted);
+        match &self.output {
+            Some(path) if self.format == "html" && !is_redacted && !is_special(path) => {
+                neighbours::beside(path)
+            }
+            _ => Vec::new(),
+        }
     }
 
     /// Writes a document that is closed.
@@ -173,6 +198,7 @@ impl OutputArgs {
             pretty: true,
             explain: &manual,
             figures: &figure_kinds(),
+            neighbours: &self.neighbours(document),
         };
         match &self.output {
             Some(path) => write_file(path, REPORT, |out| form.render(document, &options, out)),

@@ -9,6 +9,7 @@ use pgclinic_format::oid::{
     PG_INDEX, PG_NAMESPACE, PG_OPCLASS, PG_SEQUENCE,
 };
 use pgclinic_format::{BlockNo, ColumnLayout, Fork, Oid};
+use pgclinic_model::{plural, verb_of};
 
 use pgclinic_source::Presence;
 
@@ -383,17 +384,30 @@ impl Reader<'_> {
         if unreadable > 0 || broken > 0 {
             self.trouble(
                 name,
-                format!("{unreadable} pages and {broken} rows cannot be read"),
+                format!(
+                    "{unreadable} and {broken} rows cannot be read",
+                    unreadable = plural(unreadable, "page")
+                ),
             );
         }
         if denied > 0 {
-            self.trouble(name, format!("{DENIED} of {denied} pages are wrong"));
+            self.trouble(
+                name,
+                format!(
+                    "{DENIED} of {denied} {are} wrong",
+                    denied = plural(denied, "page"),
+                    are = verb_of(denied, "are")
+                ),
+            );
         }
         self.unknown_rows += unknown;
         if unknown > 0 {
             self.trouble(
                 name,
-                format!("the status of {unknown} rows is lost; they were taken as live"),
+                format!(
+                    "the status of {unknown} is lost; they were taken as live",
+                    unknown = plural(unknown, "row")
+                ),
             );
         }
         places
@@ -443,7 +457,11 @@ impl Reader<'_> {
             });
             if let (Some(name), true) = (name, lost.entries > 0) {
                 let entries = lost.entries;
-                let why = format!("{entries} entries of an index lead to pages that are lost");
+                let why = format!(
+                    "{entries} of an index {lead} to pages that are lost",
+                    entries = plural(entries, "entry"),
+                    lead = verb_of(entries, "lead")
+                );
                 self.trouble(name, why);
                 self.lose_pages(catalog, lost.blocks);
             }

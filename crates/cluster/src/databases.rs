@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use pgclinic_format::oid::{DEFAULT_TABLESPACE, GLOBAL_TABLESPACE, PG_DATABASE};
 use pgclinic_format::{Fork, MultiXactId, Oid, Xid};
+use pgclinic_model::plural;
 
 use crate::catalog_encoding::CatalogEncoding;
 use crate::cluster::Cluster;
@@ -67,9 +68,9 @@ pub(crate) fn read_databases(cluster: &mut Cluster) {
     });
     let trouble = (!rows.is_whole()).then(|| {
         let why = format!(
-            "{} pages and {} rows of pg_database cannot be read",
-            rows.unreadable.len(),
-            rows.broken_rows
+            "{} and {} of pg_database cannot be read",
+            plural(rows.unreadable.len(), "page"),
+            plural(rows.broken_rows, "row")
         );
         ReadGap::new(NAMES, why)
     });

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use pgclinic_format::Oid;
 use pgclinic_format::datum::TypeKind;
 use pgclinic_format::oid::{PG_ATTRIBUTE, PG_CLASS};
+use pgclinic_model::{plural, verb_of};
 
 use crate::attached_columns::{is_gapless, sort_columns};
 use crate::catalog::{Catalog, Reader};
@@ -66,10 +67,18 @@ impl Reader<'_> {
         }
         let (lost, entries) = (found.relations.len(), found.entries_without_page);
         if lost > 0 {
-            let why = format!("{lost} rows are lost, as its indexes and pg_attribute tell");
+            let why = format!(
+                "{lost} {are} lost, as its indexes and pg_attribute tell",
+                lost = plural(lost, "row"),
+                are = verb_of(lost, "are")
+            );
             self.trouble("pg_class", why);
         } else if entries > 0 && self.cluster.catalog_entries_prove() {
-            let why = format!("{entries} entries of its indexes lead to pages that are lost");
+            let why = format!(
+                "{entries} of its indexes {lead} to pages that are lost",
+                entries = plural(entries, "entry"),
+                lead = verb_of(entries, "lead")
+            );
             self.trouble("pg_class", why);
         }
         self.lose_pages(PG_CLASS, found.lost_pages.clone());
@@ -132,10 +141,17 @@ impl Reader<'_> {
         }
         let entries = pages.entries;
         if relations > 0 {
-            let why = format!("it does not have all columns of {relations} relations");
+            let why = format!(
+                "it does not have all columns of {relations}",
+                relations = plural(relations, "relation")
+            );
             self.trouble("pg_attribute", why);
         } else if entries > 0 && self.cluster.catalog_entries_prove() {
-            let why = format!("{entries} entries of an index lead to pages that are lost");
+            let why = format!(
+                "{entries} of an index {lead} to pages that are lost",
+                entries = plural(entries, "entry"),
+                lead = verb_of(entries, "lead")
+            );
             self.trouble("pg_attribute", why);
         }
         self.lose_pages(PG_ATTRIBUTE, pages.blocks);

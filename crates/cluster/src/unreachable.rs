@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use pgclinic_model::document::{Coverage, NotChecked};
+use pgclinic_model::plural;
 use pgclinic_source::{FAILURES_MAX, Presence};
 
 use crate::catalog::Catalog;
@@ -73,7 +74,10 @@ pub fn tell_relations(
         coverage.bytes_seen = coverage.bytes_seen.saturating_add(bytes);
         coverage.bytes_unreadable = coverage.bytes_unreadable.saturating_add(bytes);
         coverage.not_checked.push(entry(ReadGap {
-            what: format!("{relations} relations in {directory}"),
+            what: format!(
+                "{relations} in {directory}",
+                relations = plural(relations, "relation")
+            ),
             why,
         }));
     }

@@ -10,6 +10,7 @@ use pgclinic_cluster::{Cluster, ForkFiles};
 use pgclinic_format::BlockNo;
 use pgclinic_model::Progress;
 use pgclinic_model::document::{Copy, DiffBlock, DiffCoverage, Difference, NotChecked};
+use pgclinic_model::plural;
 use pgclinic_scan::live::{
     FreshView, LiveServer, Look, Ruling, SecondLook, SuspectOf, ViewPosition, look_again,
 };
@@ -78,7 +79,10 @@ impl Recheck<'_> {
         let open = look_again(&mut blocks, open, self.server, self.progress);
         if !open.is_empty() {
             coverage.not_checked.push(NotChecked {
-                what: format!("{} blocks that seemed to contradict each other", open.len()),
+                what: format!(
+                    "{} that seemed to contradict each other",
+                    plural(open.len(), "block")
+                ),
                 why: "a server wrote them between any two looks".into(),
                 inherent: true,
             });

@@ -20,21 +20,7 @@ fn main() -> io::Result<()> {
     let mut words = env::args().skip(1);
     let folder = words.next().unwrap_or_else(|| ".".into());
     let folder = Path::new(&folder);
-    let samples = [
-        ("healthy", common::healthy()),
-        ("damaged", common::damaged()),
-        ("incomplete", common::incomplete()),
-        ("inspect", common::inspect()),
-        ("drill", common::drill()),
-        ("blind", common::blind()),
-        ("rehearsal", common::rehearsal()),
-        ("experiment", common::experiment()),
-        ("salvaged", common::salvaged()),
-        ("measured", common::measured()),
-        ("differing", common::differing()),
-        ("heal", common::heal()),
-    ];
-    for (name, document) in samples {
+    for (name, document) in common::samples() {
         write(folder, name, &document)?;
     }
     for path in words {

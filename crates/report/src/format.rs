@@ -4,7 +4,7 @@ use std::io;
 
 use pgclinic_model::{CheckDocument, FigureKinds};
 
-use crate::Document;
+use crate::{Document, Neighbour};
 
 /// A rule's page of the manual.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -31,6 +31,8 @@ pub struct Options<'a> {
     pub explain: &'a dyn Fn(&str) -> Option<RuleText>,
     /// What the figures of a measure are called, in the order of reading; others are not shown.
     pub figures: &'a FigureKinds,
+    /// HTML: pages that lie beside it.
+    pub neighbours: &'a [Neighbour],
 }
 
 /// Of documents without figures.
@@ -50,6 +52,7 @@ impl Default for Options<'_> {
             pretty: true,
             explain: &|_| None,
             figures: &NO_FIGURES,
+            neighbours: &[],
         }
     }
 }

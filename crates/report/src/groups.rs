@@ -23,6 +23,8 @@ pub(crate) struct Group<'a> {
     pub(crate) name: String,
     /// Name of the database.
     pub(crate) database: Option<&'a str>,
+    /// Where a page tells of it.
+    pub(crate) place: String,
     /// Kind.
     pub(crate) kind: FileKind,
     /// First file.
@@ -78,10 +80,17 @@ pub(crate) struct Run<'r, 'a> {
 }
 
 impl<'a> Group<'a> {
-    fn new(name: String, database: Option<&'a str>, kind: FileKind, path: &'a str) -> Self {
+    fn new(
+        name: String,
+        database: Option<&'a str>,
+        place: String,
+        kind: FileKind,
+        path: &'a str,
+    ) -> Self {
         Group {
             name,
             database,
+            place,
             kind,
             path,
             forks: Vec::new(),
@@ -90,11 +99,6 @@ impl<'a> Group<'a> {
             own: Vec::new(),
             rows: Rows::default(),
         }
-    }
-
-    /// Where a page tells of it.
-    pub(crate) fn place(&self) -> String {
-        permalinks::of_relation(self.database, &self.name)
     }
 
     /// Severity of its worst finding.
@@ -199,6 +203,7 @@ pub(crate) fn of_findings<'a>(
             group.following_elsewhere += 1;
         }
     }
+    shelf.part_namesakes();
     let mut groups = shelf.groups;
     for group in &mut groups {
         order_roots(&mut group.roots);
@@ -239,6 +244,16 @@ impl<'a> Key<'a> {
         }
     }
 
+    /// `~5/16384`; a file is named by its path.
+    fn numbers(&self) -> Option<String> {
+        match self {
+            Key::Relation(database, number) | Key::Filenode(database, number) => {
+                Some(format!("~{database}/{number}"))
+            }
+            Key::Path(_) => None,
+        }
+    }
+
     fn of_place(place: &'a Place) -> Self {
         Key::new(
             place.database_oid,
@@ -271,14 +286,38 @@ impl<'a> Shelf<'a> {
             (None, Some(relation)) => relation.clone(),
             (_, None) => fork.path.clone(),
         };
-        let new = Group::new(name, fork.database.as_deref(), fork.kind, &fork.path);
+        let database = fork.database.as_deref();
+        let (schema, relation) = (fork.schema.as_deref(), fork.relation.as_deref());
+        let at = permalinks::of_relation(database, schema, relation, &fork.path);
+        let new = Group::new(name, database, at, fork.kind, &fork.path);
         self.find(Key::of_fork(fork), new)
     }
 
     fn of_place(&mut self, place: &'a Place) -> &mut Group<'a> {
         let name = place.relation_name();
-        let new = Group::new(name, place.database.as_deref(), place.kind, &place.path);
+        let database = place.database.as_deref();
+        let (schema, relation) = (place.schema.as_deref(), place.relation.as_deref());
+        let at = permalinks::of_relation(database, schema, relation, &place.path);
+        let new = Group::new(name, database, at, place.kind, &place.path);
         self.find(Key::of_place(place), new)
+    }
+
+    /// Relations of one name, of a damaged catalog or of databases without a name, are told apart
+    /// by their numbers.
+    fn part_namesakes(&mut self) {
+        let mut namesakes: HashMap<String, usize> = HashMap::new();
+        for group in &self.groups {
+            *namesakes.entry(group.place.clone()).or_default() += 1;
+        }
+        for (key, at) in &self.index {
+            if let (Some(group), Some(numbers)) = (self.groups.get_mut(*at), key.numbers())
+                && namesakes
+                    .get(&group.place)
+                    .is_some_and(|number| *number > 1)
+            {
+                group.place.push_str(&numbers);
+            }
+        }
     }
 
     fn find(&mut self, key: Key<'a>, new: Group<'a>) -> &mut Group<'a> {
@@ -332,6 +371,34 @@ fn order_roots(roots: &mut [Root<'_>]) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn relations_of_one_name_are_told_apart_by_their_numbers() {
+        let fork = |database: u32, relation: u32| -> RelationSummary {
+            let fork = serde_json::json!({
+                "schema": "public", "relation": "docs", "database_oid": database,
+                "relation_oid": relation, "path": "base/5/1", "kind": "table", "fork": "main",
+                "blocks": 1, "damaged": []
+            });
+            serde_json::from_value(fork).expect("a fork")
+        };
+        let forks = [fork(5, 16_384), fork(16_400, 16_384), fork(5, 16_390)];
+        let places = |forks: &[RelationSummary]| {
+            let mut places: Vec<String> = of_findings(forks, &[])
+                .into_iter()
+                .map(|group| group.place)
+                .collect();
+            places.sort();
+            places
+        };
+        let told = [
+            "public.docs~16400/16384",
+            "public.docs~5/16384",
+            "public.docs~5/16390",
+        ];
+        assert_eq!(places(&forks), told);
+        assert_eq!(places(&forks[..1]), ["public.docs"]);
+    }
 
     fn finding(id: &str, caused_by: Option<&str>, block: u32, rows: Option<u64>) -> Finding {
         let place = serde_json::json!({"path": "base/5/1", "kind": "table", "block": block});

@@ -8,6 +8,7 @@ use pgclinic_model::document::{
     MetricFigure, MetricSummary, NoiseFloor, RunSummary, RunWord, Side,
 };
 
+use crate::view::permalinks::link_to;
 use crate::words;
 
 /// Four figures that matter at most: `0.01234`, `5.777`, `21,000`.
@@ -227,19 +228,7 @@ pub(crate) fn link(path: &str) -> Option<String> {
     let inside = path
         .split('/')
         .all(|part| !part.is_empty() && part != ".." && part != ".");
-    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"._-/".contains(&byte);
-    if !inside || path.contains(['\\', ':']) {
-        return None;
-    }
-    let mut link = String::new();
-    for byte in path.bytes() {
-        if plain(byte) {
-            link.push(char::from(byte));
-        } else {
-            let _ = write!(link, "%{byte:02X}");
-        }
-    }
-    Some(link)
+    (inside && !path.contains(['\\', ':'])).then(|| link_to(path))
 }
 
 /// Settings and facts that are not equal for all arms: (name, a value for each arm).

@@ -5,6 +5,7 @@ use pgclinic_format::Lsn;
 use pgclinic_format::backup_manifest::BackupManifest;
 use pgclinic_model::Rule;
 use pgclinic_model::document::{FileKind, Level, NotChecked};
+use pgclinic_model::plural;
 
 use crate::check::ClusterCheck;
 use crate::findings::{Draft, Findings};
@@ -92,14 +93,14 @@ fn tell_gaps(cluster: &Cluster, manifest: &BackupManifest, out: &mut Findings) {
     let without = without.count();
     if without > 0 {
         out.not_checked(NotChecked {
-            what: format!("checksums of {without} files of the backup"),
+            what: format!("checksums of {without} of the backup", without = plural(without, "file")),
             why: "the backup was made with --manifest-checksums=NONE; lengths are compared, and pages by their own checksums".into(),
             inherent: true,
         });
     }
     if manifest.foreign_names > 0 {
         out.not_checked(NotChecked {
-            what: format!("{} files of the backup", manifest.foreign_names),
+            what: format!("{} of the backup", plural(manifest.foreign_names, "file")),
             why: "their names are not UTF-8".into(),
             inherent: false,
         });

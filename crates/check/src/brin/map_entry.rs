@@ -11,6 +11,7 @@ use pgclinic_format::types::Tid;
 use pgclinic_format::{BlockNo, LpFlags, Page};
 use pgclinic_model::Rule;
 use pgclinic_model::document::Level;
+use pgclinic_model::plural;
 use pgclinic_scan::PageReader;
 
 use crate::brin::{Map, Stored};
@@ -217,7 +218,10 @@ impl Hold<'_, '_> {
         let range = summary.bt_blkno();
         let pages = self.map.pages_per_range;
         if range % pages != 0 {
-            return Some(format!("no range of {pages} pages begins at block {range}"));
+            return Some(format!(
+                "no range of {pages} begins at block {range}",
+                pages = plural(pages, "page")
+            ));
         }
         let fault = summary.values(self.stored.as_deref()?).err()?;
         Some(fault.to_string())

@@ -6,6 +6,7 @@ use pgclinic_format::Page;
 use pgclinic_format::brin::{Meta, PAGE_META, PAGES_PER_RANGE_MAX, page_type};
 use pgclinic_format::index_page::AccessMethod;
 use pgclinic_model::Rule;
+use pgclinic_model::plural;
 
 use crate::check::{PageCheck, PageCx, Wants};
 use crate::findings::{Draft, Findings};
@@ -43,8 +44,9 @@ impl PageCheck for BrinMetaPage {
         let settled = cx.fork.may_compare_pages();
         if settled && u64::from(meta.last_revmap_page) >= cx.fork.blocks {
             let message = format!(
-                "lastRevmapPage {} is past the end of an index of {} blocks",
-                meta.last_revmap_page, cx.fork.blocks
+                "lastRevmapPage {} is past the end of an index of {}",
+                meta.last_revmap_page,
+                plural(cx.fork.blocks, "block")
             );
             let at = Meta::LAST_REVMAP_PAGE_AT;
             out.add(Draft::new(&BRIN_META_PAGE, message).bytes(at, at + 4));

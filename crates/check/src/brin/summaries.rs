@@ -13,6 +13,7 @@ use pgclinic_format::{
 };
 use pgclinic_model::Rule;
 use pgclinic_model::document::Level;
+use pgclinic_model::{plural, verb_of};
 use pgclinic_scan::PageReader;
 
 use crate::brin::{Cover, Map, Stored, payload};
@@ -200,13 +201,19 @@ impl<'r, 'a> Hold<'r, 'a> {
         }
         let Elsewhere { toast, catalogs } = self.elsewhere;
         if toast > 0 {
-            let why = format!("{toast} values stand in TOAST");
+            let why = format!(
+                "{toast} {stand} in TOAST",
+                toast = plural(toast, "value"),
+                stand = verb_of(toast, "stand")
+            );
             self.relation
                 .not_checked(out, "TOASTed values in the summaries", &why, true);
         }
         if catalogs > 0 {
             let why = format!(
-                "{catalogs} rows are older than their column, whose first default cannot be read"
+                "{catalogs} {are} older than their column, whose first default cannot be read",
+                catalogs = plural(catalogs, "row"),
+                are = verb_of(catalogs, "are")
             );
             self.relation
                 .not_checked(out, "default values in the summaries", &why, false);
@@ -257,7 +264,7 @@ impl<'r, 'a> Hold<'r, 'a> {
             let Missed { tid, rows, what } = missed;
             let more = match rows {
                 1 => String::new(),
-                rows => format!(", and {} more rows", rows - 1),
+                rows => format!(", and {}", plural(rows - 1, "more row")),
             };
             let message = format!("the range from block {start} holds row {tid} with {what}{more}");
             let draft = self

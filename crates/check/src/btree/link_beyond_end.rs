@@ -6,6 +6,7 @@ use pgclinic_format::btree::{BTP_DELETED, BTP_HALF_DEAD, BTP_LEAF, BTP_META};
 use pgclinic_format::index_page::{AccessMethod, btree_flags, btree_links, btree_roots};
 use pgclinic_format::{BlockNo, Page};
 use pgclinic_model::Rule;
+use pgclinic_model::plural;
 
 use crate::check::{PageCheck, PageCx, Wants};
 use crate::findings::{Draft, Findings};
@@ -73,8 +74,8 @@ fn tell(
         return;
     }
     let message = format!(
-        "{field} {block} is past the end of an index of {} blocks",
-        cx.fork.blocks
+        "{field} {block} is past the end of an index of {}",
+        plural(cx.fork.blocks, "block")
     );
     let draft = Draft::new(&BTREE_LINK_BEYOND_END, message).bytes(at, at + 4);
     let draft = draft.fact("link", block).fact("blocks", cx.fork.blocks);

@@ -8,6 +8,7 @@ use pgclinic_format::Oid;
 use pgclinic_format::oid::{PG_ATTRIBUTE, PG_CLASS};
 use pgclinic_model::Rule;
 use pgclinic_model::document::Level;
+use pgclinic_model::{plural, verb_of};
 
 use crate::catalogs::rows::{CatalogTables, catalogs_are_comparable};
 use crate::check::DatabaseCheck;
@@ -85,8 +86,8 @@ fn missing_numbers(
         if number > own.relnatts || number == 0 {
             let name = own.qualified_name();
             let words = format!(
-                "attnum {number} of {name}, which has {} columns",
-                own.relnatts
+                "attnum {number} of {name}, which has {}",
+                plural(own.relnatts, "column")
             );
             let here = (row.block, row.item);
             let draft = tables.draft(&CATALOG_ATTRIBUTES_MISSING, table, here, words);
@@ -143,9 +144,10 @@ fn tell_relations(
                 .map(u16::to_string)
                 .collect();
             let words = format!(
-                "{} of {} columns of {name} are not in pg_attribute: {}",
+                "{} of {} of {name} {} not in pg_attribute: {}",
                 numbers.len(),
-                relation.relnatts,
+                plural(relation.relnatts, "column"),
+                verb_of(numbers.len(), "are"),
                 told.join(", ")
             );
             let draft = tables.draft(&CATALOG_ATTRIBUTES_MISSING, table, here, words);

@@ -12,6 +12,7 @@ use pgclinic_format::oid::{PG_ATTRIBUTE, PG_CLASS, PG_PROC, PG_TYPE};
 use pgclinic_format::types::FIRST_NORMAL_OID;
 use pgclinic_model::Rule;
 use pgclinic_model::document::Level;
+use pgclinic_model::plural;
 
 use crate::catalogs::catalog_reference_missing::int2s;
 use crate::catalogs::claims::{CLAIMS, Claim, Is, Needs, Rows, Test, owner_columns};
@@ -226,7 +227,11 @@ impl<'a> Court<'a, '_> {
         for (own, count) in owing {
             if let Some(more) = count.checked_sub(TOLD_MAX).filter(|more| *more > 0) {
                 let name = table.name();
-                let words = format!("{more} more rows of {name}: {}", own.claim.words);
+                let words = format!(
+                    "{more} of {name}: {}",
+                    own.claim.words,
+                    more = plural(more, "more row")
+                );
                 let draft = self
                     .tables
                     .draft(&CATALOG_ROWS_DISAGREE, table, (0, 1), words);

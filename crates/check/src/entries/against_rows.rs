@@ -17,6 +17,7 @@ use pgclinic_format::types::Tid;
 use pgclinic_model::Rule;
 use pgclinic_model::document::{Level, NotChecked, SHOWN_VALUES};
 use pgclinic_model::plan::Safety;
+use pgclinic_model::{plural, verb_of};
 
 use crate::check::ForkCx;
 use crate::entries::columns::{KeyColumns, KeyDifference};
@@ -264,9 +265,10 @@ impl Look<'_> {
             }
             let rows = dangling.examples.iter().map(|(tid, _)| tid.to_string());
             let message = format!(
-                "{} entries of {} name rows of block {block} that are not there: {}",
-                dangling.entries,
+                "{} of {} {} rows of block {block} that are not there: {}",
+                plural(dangling.entries, "entry"),
                 self.name(),
+                verb_of(dangling.entries, "name"),
                 list(rows, dangling.entries)
             );
             let first = dangling.examples.first().map(|(_, at)| *at);
@@ -324,12 +326,14 @@ impl Look<'_> {
             return;
         }
         let message = format!(
-            "{count} live rows of {} have no entry: {}",
+            "{count} of {} {have} no entry: {}",
             self.relation
                 .fork
                 .relation
                 .map_or_else(String::new, pgclinic_cluster::Relation::qualified_name),
-            list(told.iter().map(Tid::to_string), count)
+            list(told.iter().map(Tid::to_string), count),
+            count = plural(count, "live row"),
+            have = verb_of(count, "have")
         );
         let own = draft_at(self.index.fork, &ROW_WITHOUT_INDEX_ENTRY, None, message);
         let mut draft = own
@@ -370,8 +374,9 @@ impl Look<'_> {
         }
         let rows = side.doubled_examples.iter().map(Tid::to_string);
         let message = format!(
-            "{} entries name rows that others name too: {}",
-            side.doubled,
+            "{} {} rows that others name too: {}",
+            plural(side.doubled, "entry"),
+            verb_of(side.doubled, "name"),
             list(rows, side.doubled)
         );
         let own = draft_at(self.index.fork, &INDEX_ENTRY_DUPLICATE, None, message);

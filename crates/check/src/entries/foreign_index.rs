@@ -11,6 +11,7 @@ use pgclinic_format::index_page::AccessMethod;
 use pgclinic_format::types::Tid;
 use pgclinic_format::{BlockNo, HeapTuple};
 use pgclinic_model::plan::Safety;
+use pgclinic_model::plural;
 
 use crate::check::ForkCx;
 use crate::entries::against_rows::INDEX_ENTRY_OF_OTHER_KEY;
@@ -44,8 +45,9 @@ impl Sample {
             .relation
             .map_or_else(|| index.files.path(0), |own| own.qualified_name());
         let message = format!(
-            "{} of {} entries that were compared have other keys than the rows they lead to: the file is that of another index, and proves nothing of the table",
-            self.of_other_key, self.compared
+            "{} of {} that were compared have other keys than the rows they lead to: the file is that of another index, and proves nothing of the table",
+            self.of_other_key,
+            plural(self.compared, "entry")
         );
         let sql = index.relation.map_or(name, |own| own.sql_name());
         draft_at(index, &INDEX_ENTRY_OF_OTHER_KEY, None, message)

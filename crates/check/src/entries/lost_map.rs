@@ -3,6 +3,7 @@
 
 use crate::findings::Findings;
 use crate::relation_check::RelationCx;
+use pgclinic_model::plural;
 
 /// The table lies at rest, and its map is gone.
 pub(crate) fn is_lost(relation: &RelationCx<'_>) -> bool {
@@ -16,7 +17,8 @@ pub(crate) fn leave_open(relation: &RelationCx<'_>, what: &str, why: &str, out: 
     let own = relation.fork.relation;
     let counted = own.map_or(0, |own| own.relallvisible);
     let why = format!(
-        "{why}; by pg_class its visibility map marked {counted} pages, the map is missing, and no index names every row: a backup or a standby shows what stood there"
+        "{why}; by pg_class its visibility map marked {counted}, the map is missing, and no index names every row: a backup or a standby shows what stood there",
+        counted = plural(counted, "page")
     );
     relation.not_checked(out, what, &why, false);
 }

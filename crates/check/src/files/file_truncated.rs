@@ -6,6 +6,7 @@ use pgclinic_format::{BlockNo, Fork};
 use pgclinic_model::Rule;
 use pgclinic_model::document::Level;
 use pgclinic_model::plan::Safety;
+use pgclinic_model::{plural, verb_of};
 
 use crate::entries::lost_map;
 use crate::entries::lost_rows::{IndexWitness, ask_indexes, best, without_foreign};
@@ -119,8 +120,10 @@ fn is_a_single_entry(indexes: &[&IndexWitness<'_>], end: u64) -> bool {
 
 /// The entries are wrong, not the length of the table.
 fn accuse(indexes: &[&IndexWitness<'_>], end: u64, out: &mut Findings) {
-    let why =
-        format!("past the end of the table, which has {end} blocks and by no other witness more");
+    let why = format!(
+        "past the end of the table, which has {end} and by no other witness more",
+        end = plural(end, "block")
+    );
     for index in indexes {
         for leading in index.blocks.values() {
             out.add(index.accuse(leading, &why));
@@ -143,9 +146,10 @@ fn tell(
     };
     let by_whom = match witness {
         Some(witness) => format!(
-            "{} entries of {} lead there",
-            witness.entries,
-            witness.name()
+            "{} of {} {} there",
+            plural(witness.entries, "entry"),
+            witness.name(),
+            verb_of(witness.entries, "lead")
         ),
         None => format!("the visibility map marks block {last}{}", about(rows)),
     };
@@ -198,5 +202,7 @@ fn estimated_rows(relation: &RelationCx<'_>, blocks: u64) -> Option<u64> {
 }
 
 fn about(rows: Option<u64>) -> String {
-    rows.map_or_else(String::new, |rows| format!(", about {rows} rows"))
+    rows.map_or_else(String::new, |rows| {
+        format!(", about {}", plural(rows, "row"))
+    })
 }

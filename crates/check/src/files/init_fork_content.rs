@@ -10,6 +10,7 @@ use pgclinic_format::page::HEADER_BYTES;
 use pgclinic_format::{BlockNo, Fork, Page};
 use pgclinic_model::Rule;
 use pgclinic_model::document::Level;
+use pgclinic_model::plural;
 
 use crate::check::DatabaseCheck;
 use crate::findings::{Draft, Findings};
@@ -86,8 +87,9 @@ fn fault(
     let name = relation.qualified_name();
     if files.bytes() != expected * u64::from(build.block_size) {
         let message = format!(
-            "the init fork of {name} has {} bytes instead of {expected} pages",
-            files.bytes()
+            "the init fork of {name} has {} bytes instead of {}",
+            files.bytes(),
+            plural(expected, "page")
         );
         return Some((message, None));
     }
@@ -113,5 +115,5 @@ fn content(relation: &Relation, page: Page<'_>, block: BlockNo) -> Option<String
         _ => false,
     };
     let count = page.line_pointer_count();
-    (empty && count > 0).then(|| format!("{count} entries on block {block}"))
+    (empty && count > 0).then(|| format!("{} on block {block}", plural(count, "entry")))
 }

@@ -5,6 +5,7 @@ use pgclinic_cluster::{Comparison, DatabaseContext, ForkFiles, MarkedBeyond};
 use pgclinic_format::{BlockNo, Fork};
 use pgclinic_model::Rule;
 use pgclinic_model::document::Level;
+use pgclinic_model::plural;
 
 use crate::check::DatabaseCheck;
 use crate::findings::{Draft, Findings};
@@ -53,8 +54,10 @@ impl DatabaseCheck for MapBeyondEnd {
             if is_orphan(database, map) {
                 continue;
             }
-            let message =
-                format!("the visibility map marks block {block} of a table of {blocks} blocks");
+            let message = format!(
+                "the visibility map marks block {block} of a table of {blocks}",
+                blocks = plural(blocks, "block")
+            );
             let mut place = inventory.place_of(map, segment_of(database, page));
             place.block = Some(page);
             let draft = Draft::new(&MAP_BEYOND_END, message).fact("marked_block", block);

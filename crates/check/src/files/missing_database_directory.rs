@@ -7,6 +7,7 @@ use pgclinic_cluster::{Comparison, Database, DatabaseContext};
 use pgclinic_format::Oid;
 use pgclinic_model::Rule;
 use pgclinic_model::document::{FileKind, Level, Place};
+use pgclinic_model::{plural, verb_of};
 use pgclinic_source::Presence;
 
 use crate::check::DatabaseCheck;
@@ -109,7 +110,11 @@ fn lost_tablespaces(cx: &DatabaseContext<'_>, out: &mut Findings) {
             |trouble| format!("{}: {}", trouble.what, trouble.why),
         );
         let folder = folder_of(cx, tablespace);
-        let message = format!("{relations} relations have their files in {folder}: {why}");
+        let message = format!(
+            "{relations} {have} their files in {folder}: {why}",
+            relations = plural(relations, "relation"),
+            have = verb_of(relations, "have")
+        );
         let draft = Draft::new(&MISSING_DATABASE_DIRECTORY, message).fact("relations", relations);
         out.add(
             draft

@@ -6,6 +6,7 @@ use pgclinic_format::Fork;
 use pgclinic_format::oid::PG_CLASS;
 use pgclinic_model::Rule;
 use pgclinic_model::document::Level;
+use pgclinic_model::plural;
 
 use crate::check::DatabaseCheck;
 use crate::findings::{Draft, Findings};
@@ -51,7 +52,10 @@ impl DatabaseCheck for PagesBeyondEnd {
             if relpages <= blocks {
                 continue;
             }
-            let message = format!("relpages is {relpages}, the file has {blocks} blocks");
+            let message = format!(
+                "relpages is {relpages}, the file has {blocks}",
+                blocks = plural(blocks, "block")
+            );
             let draft = Draft::new(&PAGES_BEYOND_END, message)
                 .fact("relpages", relpages)
                 .fact("blocks", blocks);

@@ -3,6 +3,7 @@
 use pgclinic_cluster::inventory::{Inventory, is_orphan};
 use pgclinic_cluster::{Comparison, DatabaseContext};
 use pgclinic_model::document::Level;
+use pgclinic_model::plural;
 use pgclinic_model::{Rule, Severity};
 
 use crate::check::DatabaseCheck;
@@ -42,9 +43,10 @@ impl DatabaseCheck for PartialBlock {
                     continue;
                 }
                 let message = format!(
-                    "the file has {} bytes: {} whole blocks and {rest} bytes",
+                    "the file has {} bytes: {} and {}",
                     segment.len,
-                    segment.len / block_size
+                    plural(segment.len / block_size, "whole block"),
+                    plural(rest, "byte")
                 );
                 let half_written = Some(segment.number) == last
                     && !database.cluster.may_compare(Comparison::FilesWithCatalogs);

@@ -6,6 +6,7 @@
 use pgclinic_format::Page;
 use pgclinic_format::gin::{EntryTuple, KeyShape, OFFSET_MAX, PageKind, Posting, PostingRows};
 use pgclinic_model::Rule;
+use pgclinic_model::plural;
 
 use crate::check::{PageCheck, PageCx, Wants};
 use crate::findings::{Draft, Findings};
@@ -75,9 +76,10 @@ fn rows_fault(posting: Posting<'_>) -> Option<String> {
     };
     match counted(rows) {
         Err(fault) => Some(fault.to_string()),
-        Ok(found) if found != usize::from(count) => {
-            Some(format!("{count} rows by its header, {found} in its list"))
-        }
+        Ok(found) if found != usize::from(count) => Some(format!(
+            "{count} by its header, {found} in its list",
+            count = plural(count, "row")
+        )),
         Ok(_) => None,
     }
 }

@@ -6,6 +6,7 @@ use pgclinic_format::gin::{DATA_AT, Meta, PageKind, Posting, PostingItem, postin
 use pgclinic_format::types::INVALID_BLOCK;
 use pgclinic_format::{BlockNo, Page};
 use pgclinic_model::Rule;
+use pgclinic_model::plural;
 
 use crate::check::{PageCheck, PageCx, Wants};
 use crate::findings::{Draft, Findings};
@@ -94,7 +95,10 @@ fn links(page: Page<'_>, kind: PageKind) -> Vec<(&'static str, BlockNo, usize, O
 fn out_of_range(what: &str, block: BlockNo, at: usize, cx: &PageCx<'_>) -> Option<Draft> {
     let blocks = cx.fork.blocks;
     (u64::from(block) >= blocks).then(|| {
-        let message = format!("{what} {block} is past the end of an index of {blocks} blocks");
+        let message = format!(
+            "{what} {block} is past the end of an index of {}",
+            plural(blocks, "block")
+        );
         let draft = Draft::new(&GIN_LINK_BEYOND_END, message).bytes(at, at + 4);
         draft.fact("link", block).fact("blocks", blocks)
     })
@@ -117,13 +121,13 @@ mod tests {
         let entry = [0, 0, 9, 0, 0xFF, 0xFF, 16, 0, 5, b'a', 0, 0, 0, 0, 0, 0];
         assert_eq!(
             said([0, 0, 0, 0, 0, 0, 2, 0], &entry),
-            ["posting tree 9 is past the end of an index of 1 blocks"]
+            ["posting tree 9 is past the end of an index of 1 block"]
         );
         assert_eq!(
             said([7, 0, 0, 0, 0, 0, 0, 0], &entry),
             [
-                "rightlink 7 is past the end of an index of 1 blocks",
-                "page below 9 is past the end of an index of 1 blocks"
+                "rightlink 7 is past the end of an index of 1 block",
+                "page below 9 is past the end of an index of 1 block"
             ]
         );
         assert!(said([7, 0, 0, 0, 0, 0, 4, 0], &[0; 8]).is_empty());

@@ -7,6 +7,7 @@ use std::cmp::Ordering;
 use pgclinic_format::gin::{Key, META_BLOCK, Meta, Opaque, PageKind};
 use pgclinic_format::types::{INVALID_BLOCK, Tid};
 use pgclinic_format::{BlockNo, Page};
+use pgclinic_model::plural;
 
 use super::keys::KeyOrders;
 use super::level::Walk;
@@ -103,15 +104,17 @@ impl Walk<'_, '_> {
         }
         if met.pages != meta.pending_pages {
             let message = format!(
-                "the list has {} pages, nPendingPages says {}",
-                met.pages, meta.pending_pages
+                "the list has {}, nPendingPages says {}",
+                plural(met.pages, "page"),
+                meta.pending_pages
             );
             tell(message, Meta::PENDING_PAGES_AT, 4);
         }
         if met.rows != meta.pending_rows {
             let message = format!(
-                "the list holds {} rows, nPendingHeapTuples says {}",
-                met.rows, meta.pending_rows
+                "the list holds {}, nPendingHeapTuples says {}",
+                plural(met.rows, "row"),
+                meta.pending_rows
             );
             tell(message, Meta::PENDING_ROWS_AT, 8);
         }

@@ -6,6 +6,7 @@ use pgclinic_format::Page;
 use pgclinic_format::gin::{GIN_LIST_FULLROW, KeyShape, Opaque, PageKind};
 use pgclinic_format::types::Tid;
 use pgclinic_model::Rule;
+use pgclinic_model::{plural, verb_of};
 
 use crate::check::{PageCheck, PageCx, Wants};
 use crate::findings::{Draft, Findings};
@@ -60,10 +61,18 @@ fn tell_count(page: Page<'_>, opaque: Opaque, rows: u32, out: &mut Findings) {
     let message = match (whole, rows) {
         (false, 2..) => format!("entries of {rows} rows on a page for a part of one row"),
         (false, _) if counted != 0 => {
-            format!("{counted} rows are counted on a page that holds none whole")
+            format!(
+                "{counted} {are} counted on a page that holds none whole",
+                counted = plural(counted, "row"),
+                are = verb_of(counted, "are")
+            )
         }
         (true, _) if counted != rows => {
-            format!("{counted} rows are counted, the page holds entries of {rows}")
+            format!(
+                "{counted} {are} counted, the page holds entries of {rows}",
+                counted = plural(counted, "row"),
+                are = verb_of(counted, "are")
+            )
         }
         _ => return,
     };

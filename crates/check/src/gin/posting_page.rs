@@ -9,6 +9,7 @@ use pgclinic_format::gin::{
 use pgclinic_format::page::HEADER_BYTES;
 use pgclinic_format::types::Tid;
 use pgclinic_model::Rule;
+use pgclinic_model::{plural, verb_of};
 
 use crate::check::{PageCheck, PageCx, Wants};
 use crate::findings::{Draft, Findings};
@@ -84,12 +85,21 @@ fn inner_fault(page: Page<'_>, opaque: Opaque) -> Option<Fault> {
     let (lower, special) = (usize::from(page.pd_lower()), usize::from(page.pd_special()));
     let end = DATA_AT + count * PostingItem::BYTES;
     if end > special {
-        let message = format!("{count} items of {} bytes do not fit", PostingItem::BYTES);
+        let message = format!(
+            "{} of {} bytes {} not fit",
+            plural(count, "item"),
+            PostingItem::BYTES,
+            if count == 1 { "does" } else { "do" }
+        );
         return Some((message, [special + 4, special + 6]));
     }
     // Pages from before 9.4 that were not changed since have the pd_lower of an empty page.
     if lower != end && lower != HEADER_BYTES {
-        let message = format!("pd_lower {lower} is not {end}, where {count} items end");
+        let message = format!(
+            "pd_lower {lower} is not {end}, where {} {}",
+            plural(count, "item"),
+            verb_of(count, "end")
+        );
         return Some((message, [12, 14]));
     }
     let mut before: Option<Tid> = None;
@@ -166,7 +176,7 @@ mod tests {
         assert!(said(special, &data).is_empty());
         assert_eq!(
             said(special, &data[..17]),
-            ["pd_lower 41 is not 42, where 1 items end"]
+            ["pd_lower 41 is not 42, where 1 item ends"]
         );
     }
 }

@@ -6,6 +6,7 @@ use pgclinic_format::gist::{F_FOLLOW_RIGHT, GistPage};
 use pgclinic_format::types::INVALID_BLOCK;
 use pgclinic_format::{BlockNo, Page};
 use pgclinic_model::Rule;
+use pgclinic_model::plural;
 
 use crate::check::{PageCheck, PageCx, Wants};
 use crate::findings::{Draft, Findings};
@@ -57,7 +58,10 @@ fn right_link(page: GistPage<'_>, cx: &PageCx<'_>, out: &mut Findings) {
 
 fn beyond(what: &str, block: BlockNo, cx: &PageCx<'_>) -> Draft {
     let blocks = cx.fork.blocks;
-    let message = format!("{what} {block} is past the end of an index of {blocks} blocks");
+    let message = format!(
+        "{what} {block} is past the end of an index of {}",
+        plural(blocks, "block")
+    );
     Draft::new(&GIST_LINK_BEYOND_END, message)
         .fact("link", block)
         .fact("blocks", blocks)

@@ -14,6 +14,7 @@ use pgclinic_format::index_page::AccessMethod;
 use pgclinic_format::types::INVALID_BLOCK;
 use pgclinic_format::{BlockNo, Page};
 use pgclinic_model::document::Level;
+use pgclinic_model::plural;
 use pgclinic_model::{Rule, Severity};
 use pgclinic_scan::PageReader;
 
@@ -377,7 +378,8 @@ impl Walk<'_, '_> {
             }
             (LH_OVERFLOW_PAGE, _) => {
                 let words = format!(
-                    "an overflow page of bucket {bucket} with {entries} entries is in no chain"
+                    "an overflow page of bucket {bucket} with {entries} is in no chain",
+                    entries = plural(entries, "entry")
                 );
                 let draft = self.relation.draft(&HASH_CHAIN_BROKEN, block, words);
                 let draft = draft.fact("entries", entries).fact("bucket", bucket);

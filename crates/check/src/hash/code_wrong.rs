@@ -18,6 +18,7 @@ use pgclinic_format::types::FIRST_NORMAL_OID;
 use pgclinic_format::{BlockNo, ColumnLayout, HeapTuple, LpFlags, Page, Varlena, varlena};
 use pgclinic_model::Rule;
 use pgclinic_model::document::Level;
+use pgclinic_model::{plural, verb_of};
 use pgclinic_spill::SortedRuns;
 
 use crate::findings::Findings;
@@ -138,7 +139,11 @@ fn compare(
         }
     }
     if elsewhere > 0 {
-        let why = format!("{elsewhere} values stand in TOAST");
+        let why = format!(
+            "{elsewhere} {stand} in TOAST",
+            elsewhere = plural(elsewhere, "value"),
+            stand = verb_of(elsewhere, "stand")
+        );
         relation.not_checked(out, "hash codes of TOASTed values", &why, true);
     }
     Ok(())

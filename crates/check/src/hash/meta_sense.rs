@@ -8,6 +8,7 @@ use pgclinic_format::Page;
 use pgclinic_format::hash::{self, BUCKET_MAX, Meta, SPLITPOINTS_MAX};
 use pgclinic_format::index_page::AccessMethod;
 use pgclinic_model::Rule;
+use pgclinic_model::{plural, verb_of};
 
 use crate::check::{PageCheck, PageCx, Wants};
 use crate::findings::{Draft, Findings};
@@ -156,7 +157,10 @@ fn spares(meta: Meta<'_>) -> Option<Fault> {
     }
     let (free, pages) = (meta.firstfree(), meta.overflow_pages());
     (free > pages).then(|| {
-        let words = format!("hashm_firstfree {free} is past all {pages} overflow pages");
+        let words = format!(
+            "hashm_firstfree {free} is past all {}",
+            plural(pages, "overflow page")
+        );
         fault(40, 4, words)
     })
 }
@@ -167,7 +171,8 @@ fn bitmaps(meta: Meta<'_>) -> Option<Fault> {
     let expected = pages.div_ceil(bits);
     if maps == 0 || maps > most || maps != expected {
         let words = format!(
-            "hashm_nmaps {maps} is not {expected}, for {pages} overflow pages of {bits} a map"
+            "hashm_nmaps {maps} is not {expected}, for {} of {bits} a map",
+            plural(pages, "overflow page")
         );
         return Some(fault(44, 4, words));
     }
@@ -193,7 +198,11 @@ fn bitmaps(meta: Meta<'_>) -> Option<Fault> {
 fn file_length(meta: Meta<'_>, blocks: u64) -> Option<Fault> {
     let needed = meta.blocks();
     (blocks < needed).then(|| {
-        let words = format!("{needed} blocks are described and the file has {blocks}");
+        let words = format!(
+            "{needed} {are} described and the file has {blocks}",
+            needed = plural(needed, "block"),
+            are = verb_of(needed, "are")
+        );
         fault(24, 4, words)
     })
 }
@@ -253,7 +262,7 @@ mod tests {
                 "hashm_ovflpoint 2 is not 1, that of 1 as last bucket",
             ),
             (60, 1, "hashm_spares[2] 1 is past hashm_ovflpoint"),
-            (40, 2, "hashm_firstfree 2 is past all 1 overflow pages"),
+            (40, 2, "hashm_firstfree 2 is past all 1 overflow page"),
             (444, 2, "hashm_mapp[0] 2 is not 3, the first page it maps"),
             (56, 2, "5 blocks are described and the file has 4"),
         ];

@@ -2,6 +2,7 @@
 
 use pgclinic_format::Page;
 use pgclinic_model::Rule;
+use pgclinic_model::plural;
 
 use crate::check::{PageCheck, PageCx, Wants};
 use crate::findings::Findings;
@@ -35,7 +36,10 @@ impl PageCheck for TooManyAttributes {
                 continue;
             }
             let message = match columns {
-                Some(columns) => format!("{count} attributes in a relation of {columns} columns"),
+                Some(columns) => format!(
+                    "{count} attributes in a relation of {columns}",
+                    columns = plural(columns, "column")
+                ),
                 None => format!("{count} attributes, and no table has more than {COLUMNS_MAX}"),
             };
             let draft = stored.draft(&TOO_MANY_ATTRIBUTES, message, INFOMASK2);

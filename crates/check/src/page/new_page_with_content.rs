@@ -2,6 +2,7 @@
 
 use pgclinic_format::Page;
 use pgclinic_model::Rule;
+use pgclinic_model::{plural, verb_of};
 
 use crate::check::{PageCheck, PageCx, Wants};
 use crate::findings::{Draft, Findings};
@@ -27,8 +28,11 @@ impl PageCheck for NewPageWithContent {
             return;
         }
         let set = page.bytes().iter().filter(|byte| **byte != 0).count();
-        let message =
-            format!("pd_upper is 0, as on a page never used, but {set} other bytes are set");
+        let message = format!(
+            "pd_upper is 0, as on a page never used, but {set} {are} set",
+            set = plural(set, "other byte"),
+            are = verb_of(set, "are")
+        );
         out.add(
             Draft::new(&NEW_PAGE_WITH_CONTENT, message)
                 .bytes(14, 16)

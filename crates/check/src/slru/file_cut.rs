@@ -5,6 +5,7 @@ use pgclinic_cluster::{Cluster, Comparison, file_place};
 use pgclinic_format::StatusLog;
 use pgclinic_format::slru::PAGES_PER_SEGMENT;
 use pgclinic_model::document::{FileKind, Level};
+use pgclinic_model::plural;
 use pgclinic_model::{Rule, Severity};
 
 use crate::check::ClusterCheck;
@@ -78,8 +79,10 @@ fn odd_lengths(cluster: &Cluster, log: StatusLog, out: &mut Findings) {
                 file.path, file.len
             ),
             (_, 1..) => format!(
-                "{} has {} bytes: {pages} whole pages and {rest} bytes",
-                file.path, file.len
+                "{} has {} bytes: {pages} and {rest} bytes",
+                file.path,
+                file.len,
+                pages = plural(pages, "whole page")
             ),
             _ => continue,
         };

@@ -6,6 +6,7 @@ use pgclinic_format::Page;
 use pgclinic_format::spgist::{NULL_ROOT, SpgistPage, State};
 use pgclinic_format::types::{INVALID_BLOCK, Tid};
 use pgclinic_model::Rule;
+use pgclinic_model::plural;
 
 use crate::check::{PageCheck, PageCx, Wants};
 use crate::findings::{Draft, Findings};
@@ -70,8 +71,8 @@ impl PageCheck for SpgistLink {
 fn fault(to: Tid, cx: &PageCx<'_>) -> Option<String> {
     if u64::from(to.block) >= cx.fork.blocks {
         return Some(format!(
-            "{to}, past the end of an index of {} blocks",
-            cx.fork.blocks
+            "{to}, past the end of an index of {}",
+            plural(cx.fork.blocks, "block")
         ));
     }
     (to.block <= NULL_ROOT || to.offset == 0).then(|| format!("{to}, where no tuple can be"))
@@ -84,7 +85,10 @@ fn cached(meta: SpgistPage<'_>, cx: &PageCx<'_>, out: &mut Findings) {
             continue;
         }
         let why = if beyond {
-            format!("past the end of an index of {} blocks", cx.fork.blocks)
+            format!(
+                "past the end of an index of {}",
+                plural(cx.fork.blocks, "block")
+            )
         } else {
             "one of the fixed pages".into()
         };

@@ -16,6 +16,7 @@ use pgclinic_format::spgist::{NULL_ROOT, ROOT, SpgistPage, State};
 use pgclinic_format::types::Tid;
 use pgclinic_model::Rule;
 use pgclinic_model::document::Level;
+use pgclinic_model::plural;
 use pgclinic_scan::PageReader;
 use pgclinic_spill::SortedRuns;
 
@@ -338,7 +339,11 @@ fn leaf_page(
         .collect();
     let Some(first) = lost.first() else { return };
     let rows: usize = lost.iter().map(|head| chains.rows(*head).len()).sum();
-    let message = format!("no node leads to {} chains with {rows} rows", lost.len());
+    let message = format!(
+        "no node leads to {} with {}",
+        plural(lost.len(), "chain"),
+        plural(rows, "row")
+    );
     let draft = relation.draft(&SPGIST_PAGE_UNREACHABLE, block, message);
     let draft = draft.item(*first).fact("rows", rows);
     out.add(draft.follows_fork(relation.fork));

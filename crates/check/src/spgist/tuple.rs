@@ -10,6 +10,7 @@ use pgclinic_format::spgist::{
 use pgclinic_format::types::INVALID_BLOCK;
 use pgclinic_format::{ColumnLayout, Page};
 use pgclinic_model::Rule;
+use pgclinic_model::plural;
 
 use crate::check::{PageCheck, PageCx, Wants};
 use crate::findings::{Draft, Findings};
@@ -186,7 +187,8 @@ fn inner_fault(
     if said == 0 || count != said || !nodes.rest().is_empty() {
         let rest = nodes.rest().len();
         return Some(format!(
-            "{said} nodes by its header, {count} are there, {rest} bytes are left"
+            "{said} by its header, {count} are there, {rest} bytes are left",
+            said = plural(said, "node")
         ));
     }
     if labelled != 0 && labelled != count {
@@ -309,7 +311,7 @@ mod tests {
         put_u16(&mut tuple, 0, 1 << 3);
         assert_eq!(
             said(0, &tuple),
-            ["1 spgist-tuple: 1 nodes by its header, 1 are there, 16 bytes are left"]
+            ["1 spgist-tuple: 1 node by its header, 1 are there, 16 bytes are left"]
         );
     }
 }

@@ -6,6 +6,7 @@
 use pgclinic_format::Page;
 use pgclinic_format::spgist::{SpgistPage, State};
 use pgclinic_model::Rule;
+use pgclinic_model::plural;
 
 use crate::check::{PageCheck, PageCx, Wants};
 use crate::findings::{Draft, Findings};
@@ -47,7 +48,10 @@ impl PageCheck for SpgistTupleCounts {
                 continue;
             }
             let name = state.name();
-            let message = format!("the page says {said} {name} tuples and has {there}");
+            let message = format!(
+                "the page says {} and has {there}",
+                plural(said, &format!("{name} tuple"))
+            );
             let draft = Draft::new(&SPGIST_TUPLE_COUNTS, message).bytes(at, at + 2);
             out.add(draft.fact("said", said).fact("there", there));
         }

@@ -3,6 +3,7 @@
 
 use pgclinic_cluster::PageWaits;
 use pgclinic_model::document::NotChecked;
+use pgclinic_model::plural;
 use pgclinic_source::{Clock, Source, SourceErrorKind, StreamedBackup};
 
 use crate::stream::sieve::is_sound;
@@ -97,7 +98,10 @@ fn tell(flight: &mut StreamCheck, unseen: &[(Suspect, String)]) {
     }
     if unseen.len() > TOLD {
         flight.not_checked.push(NotChecked {
-            what: format!("{} more pages that looked wrong", unseen.len() - TOLD),
+            what: format!(
+                "{} that looked wrong",
+                plural(unseen.len() - TOLD, "more page")
+            ),
             why: "they could not be read again either".into(),
             inherent: false,
         });

@@ -27,6 +27,7 @@ use pgclinic_format::digest::{Algorithm, Digest};
 use pgclinic_format::{BlockNo, Layout, Oid, StatusLog, oid};
 use pgclinic_model::Progress;
 use pgclinic_model::document::{CheckDocument, Coverage, Level, NotChecked, Verdict};
+use pgclinic_model::plural;
 use pgclinic_scan::{
     Cursor, InternalFault, StreamConsumer, StreamEnd, StreamFileEnd, StreamPages, StreamWindow,
     scan_stream,
@@ -279,7 +280,7 @@ impl StreamCheck {
         coverage.not_checked.extend(gaps);
         if self.suspects_lost > 0 {
             coverage.not_checked.push(NotChecked {
-                what: format!("{} pages that looked wrong", self.suspects_lost),
+                what: format!("{} that looked wrong", plural(self.suspects_lost, "page")),
                 why: "they are more than memory holds; --memory gives more".into(),
                 inherent: false,
             });

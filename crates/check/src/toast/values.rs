@@ -12,6 +12,7 @@ use pgclinic_format::toast::{MAX_VALUE_BYTES, ToastPointer};
 use pgclinic_format::varlena::size_and_method;
 use pgclinic_model::Rule;
 use pgclinic_model::document::{FileKind, Level};
+use pgclinic_model::{plural, verb_of};
 use pgclinic_scan::PageReader;
 
 use crate::check::ForkCx;
@@ -185,8 +186,10 @@ impl Values<'_, '_> {
     fn tell_orphans(&self, out: &mut Findings) {
         if self.orphans > 0 {
             let words = format!(
-                "{} values of {} bytes belong to no row",
-                self.orphans, self.orphan_bytes
+                "{} of {} bytes {} to no row",
+                plural(self.orphans, "value"),
+                self.orphan_bytes,
+                verb_of(self.orphans, "belong")
             );
             let draft = self
                 .relation

@@ -8,6 +8,7 @@ use pgclinic_format::digest::Algorithm;
 use pgclinic_format::incremental::PREFIX;
 use pgclinic_model::Progress;
 use pgclinic_model::document::{NotChecked, Origin, Place, RelationSummary};
+use pgclinic_model::plural;
 use pgclinic_source::SourceError;
 
 use crate::backup::file_changed::other_sum;
@@ -126,8 +127,8 @@ fn tell_passed_by(files: &[(&str, Algorithm)], books: &mut RunLedger) {
     };
     books.not_checked(NotChecked {
         what: format!(
-            "{} files against the manifest, the first of them {first}",
-            files.len()
+            "{} against the manifest, the first of them {first}",
+            plural(files.len(), "file")
         ),
         why: format!(
             "they passed by once, and no {algorithm} was made of them, as the manifest came later; level structure reads them again"

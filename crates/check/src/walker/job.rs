@@ -8,6 +8,7 @@ use pgclinic_cluster::{
 use pgclinic_format::index_page::AccessMethod;
 use pgclinic_format::{Fork, Lsn};
 use pgclinic_model::document::{FileKind, Level, NotChecked};
+use pgclinic_model::plural;
 
 use crate::btree::KeyOrder;
 use crate::check::{ForkCx, Limits};
@@ -72,7 +73,10 @@ pub(crate) fn jobs_of<'a>(
         jobs.push(job);
     }
     if nameless > UNKNOWN_TOLD {
-        let what = format!("columns of {} more relations", nameless - UNKNOWN_TOLD);
+        let what = format!(
+            "columns of {}",
+            plural(nameless - UNKNOWN_TOLD, "more relation")
+        );
         books.not_checked(NotChecked {
             what,
             why: NO_COLUMNS.into(),

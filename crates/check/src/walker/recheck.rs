@@ -10,6 +10,7 @@ use pgclinic_format::index_page::AccessMethod;
 use pgclinic_format::{Fork, Oid, Page};
 use pgclinic_model::Severity;
 use pgclinic_model::document::{Finding, NotChecked};
+use pgclinic_model::plural;
 use pgclinic_scan::live::{AskedPage, LiveServer, Look, Ruling, ServerSays};
 use pgclinic_scan::{InternalFault, Panicked, guarded};
 
@@ -231,7 +232,10 @@ impl Recheck {
 pub(super) fn tell_unseen(suspects: usize, books: &mut RunLedger) {
     if suspects > 0 {
         let gap = NotChecked {
-            what: format!("{suspects} pages in which something seemed wrong"),
+            what: format!(
+                "{suspects} in which something seemed wrong",
+                suspects = plural(suspects, "page")
+            ),
             why: "they could not be examined again".into(),
             inherent: false,
         };

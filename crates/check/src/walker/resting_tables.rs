@@ -17,6 +17,7 @@ use pgclinic_cluster::{
 use pgclinic_format::{Fork, Oid};
 use pgclinic_model::Progress;
 use pgclinic_model::document::{FileKind, Finding, Level, NotChecked};
+use pgclinic_model::{plural, verb_of};
 use pgclinic_scan::guarded;
 use pgclinic_scan::live::{FreshView, ViewPosition};
 use pgclinic_spill::Part;
@@ -108,8 +109,9 @@ impl RestingTables {
                     self.changed
                 ),
                 Level::Pages | Level::Structure => format!(
-                    "order and links of index pages of {} tables that seem not to hang together",
-                    self.changed
+                    "order and links of index pages of {} that {} not to hang together",
+                    plural(self.changed, "table"),
+                    verb_of(self.changed, "seem")
                 ),
             };
             books.not_checked(NotChecked {

@@ -24,6 +24,7 @@ use pgclinic_format::index_page::AccessMethod;
 use pgclinic_format::{Fork, Oid};
 use pgclinic_model::Progress;
 use pgclinic_model::document::{CheckDocument, Finding, Level, NotChecked};
+use pgclinic_model::plural;
 use pgclinic_scan::LIVE_LIMITS;
 use pgclinic_scan::live::{
     CatalogReads, FreshView, Left, LiveServer, Look, Round, Rounds, RoundsEnd, SecondLook,
@@ -522,7 +523,10 @@ impl Run<'_> {
         let held = std::mem::take(&mut self.books.held);
         if omitted > 0 {
             let gap = NotChecked {
-                what: format!("{omitted} more pages in which something seemed wrong"),
+                what: format!(
+                    "{omitted} in which something seemed wrong",
+                    omitted = plural(omitted, "more page")
+                ),
                 why: "there are too many for a second look: stop the server and check all of it"
                     .into(),
                 inherent: false,

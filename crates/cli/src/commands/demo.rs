@@ -5,6 +5,7 @@ use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
 use clap::{ArgMatches, Args, Command as ClapCommand, FromArgMatches};
+use pgclinic_model::plural;
 use pgclinic_model::shell_word;
 use pgclinic_surgery::mark_copy;
 
@@ -179,7 +180,10 @@ impl Step {
         let mut shown: String = first.map(|line| format!("   {line}\n")).collect();
         let more = lines.len().saturating_sub(self.lines);
         if more > 0 {
-            shown.push_str(&format!("   … and {more} more lines\n"));
+            shown.push_str(&format!(
+                "   … and {more}\n",
+                more = plural(more, "more line")
+            ));
         }
         shown.push('\n');
         shown

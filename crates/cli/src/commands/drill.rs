@@ -9,6 +9,7 @@ use pgclinic_model::document::{
     BlindDocument, DrillDocument, DrillRow, LossDocument, NotRun, OutcomeCounts, RowOutcome,
     START_DRILL_SCHEMA, StartDrillDocument, Tool,
 };
+use pgclinic_model::plural;
 use pgclinic_model::{CheckDocument, Level, Severity, Verdict as CheckVerdict};
 use pgclinic_report::{DRILL, Document, Options, by_name, drill_row_line};
 use pgclinic_servers::{Installation, RunAs, Wanted, find, sweep};
@@ -314,8 +315,9 @@ fn installation(
             arguments,
             world,
             &format!(
-                "removed {} directories and stopped {} servers that an earlier run left behind",
-                swept.folders, swept.servers
+                "removed {} and stopped {} that an earlier run left behind",
+                plural(swept.folders, "directory"),
+                plural(swept.servers, "server")
             ),
         );
     }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use clap::{ArgMatches, Args, Command as ClapCommand, FromArgMatches};
 use pgclinic_model::plan::Change;
+use pgclinic_model::{plural, verb_of};
 use pgclinic_surgery::{
     Applied, Chosen, Consent, DamageBudget, Disk, Injury, InjuryOptions, InjuryTargets,
     JournalFolder, Operation, PageBudget, PlannedInjuries, PlannedInjury, apply, copy_to, injuries,
@@ -318,9 +319,13 @@ fn changes(planned: &PlannedInjury) -> String {
 }
 
 fn shown_together(arguments: &Arguments, planned: &PlannedInjuries, injuries: &[Chosen]) -> String {
-    let mut words = format!("seed {}: {} injuries", arguments.seed, injuries.len());
+    let mut words = format!(
+        "seed {}: {}",
+        arguments.seed,
+        plural(injuries.len(), "injury")
+    );
     if is_random(arguments) {
-        words.push_str(&format!(", of {} pages", planned.pages));
+        words.push_str(&format!(", of {}", plural(planned.pages, "page")));
     }
     words.push('\n');
     for (injury, one) in injuries {
@@ -334,8 +339,9 @@ fn shown_together(arguments: &Arguments, planned: &PlannedInjuries, injuries: &[
     }
     if planned.left_over > 0 {
         words.push_str(&format!(
-            "{} pages of the budget are left: no injury fits any other page\n",
-            planned.left_over
+            "{} of the budget {} left: no injury fits any other page\n",
+            plural(planned.left_over, "page"),
+            verb_of(planned.left_over, "are")
         ));
     }
     let must: BTreeSet<&str> = injuries

@@ -14,6 +14,7 @@ use pgclinic_explain::anatomy::{AnatomyCx, PageKind, page_anatomy};
 use pgclinic_format::datum::TypeInfo;
 use pgclinic_format::{Fork, Oid, Page};
 use pgclinic_model::document::{Coverage, InspectDocument, Target, Tool};
+use pgclinic_model::plural;
 use pgclinic_model::{Level, Place};
 use pgclinic_report::{Document, INSPECT};
 use pgclinic_servers::ConnectionTarget as Server;
@@ -309,8 +310,8 @@ fn not_read(source: &dyn Source, fork: &ForkCx<'_>, (block, segment): (u32, u32)
     Failure::new(match why {
         Some(error) => format!("block {block}: {error}"),
         None => format!(
-            "block {block} cannot be read: {first} has {} blocks, from 0",
-            fork.blocks
+            "block {block} cannot be read: {first} has {}, from 0",
+            plural(fork.blocks, "block")
         ),
     })
 }

@@ -40,10 +40,6 @@ impl Command for Report {
             .map_err(|error| Failure::new(format!("cannot read {}: {error}", path.display())))?;
         let mut document = Document::from_json(&bytes)?;
         arguments.output.privacy.redact(&mut document)?;
-        let written = arguments.output.write_again(&document, world);
-        Ok(match written {
-            Ok(()) => Exit::Healthy,
-            Err(failure) => world.report_failed(&failure),
-        })
+        Ok(arguments.output.give_again(&document, Exit::Healthy, world))
     }
 }

@@ -19,7 +19,7 @@ fn what_cannot_be_healed_is_refused_with_its_reason() {
     let here = |place: &str| ward.at(place);
     refused(
         heal(&here("9999:1"), "--kill"),
-        "the relation has 1 blocks, from 0",
+        "the relation has 1 block, from 0",
     );
     refused(
         heal(&here("0:400"), "--kill"),

@@ -62,6 +62,7 @@ mod needs_recovery;
 mod readme;
 mod redacted;
 mod rehearsal;
+mod reports_beside;
 mod rows_in_every_form;
 mod running;
 mod running_losses;

@@ -2,8 +2,11 @@
 //! many ways, and no form of any document that holds the word.
 
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
-use pgclinic_servers::{Checksums, ConnectionTarget, Scratch, Server, StopMode, copy_cluster};
+use pgclinic_servers::{
+    Checksums, ConnectionTarget, Scratch, Server, StartOptions, StopMode, copy_cluster,
+};
 use pgclinic_testkit::{as_primary, copy_of, run_as, seed, server};
 
 use crate::common::{Ran, pgclinic, text};
@@ -13,6 +16,13 @@ const CANARY: &str = "zqcanary";
 /// The host of every run of a test.
 const HOST: &str = "bedside";
 const DATABASE: &str = "zqcanary_db";
+/// What values of rows begin with, which no name does.
+const VALUES: [&str; 4] = [
+    "zqcanary-value",
+    "zqcanary long",
+    "zqcanary note",
+    "zqcanary text",
+];
 
 const OBJECTS: &str = r#"
 CREATE SCHEMA zqcanary_schema;
@@ -33,6 +43,9 @@ INSERT INTO zqcanary_notes SELECT g, 'zqcanary note ' || g FROM generate_series(
 CREATE UNIQUE INDEX zqcanary_notes_key ON zqcanary_notes (zqcanary_note COLLATE "C");
 VACUUM zqcanary_schema.zqcanary_ledger;
 CHECKPOINT"#;
+
+/// The page of a rehearsal.
+const REHEARSED: &str = "rehearsed.html";
 
 /// Most of them leave true checksums behind, so that what is behind the checksum is told.
 const INJURIES: [(&str, &str); 13] = [
@@ -120,10 +133,20 @@ impl Ward {
             vec!["measure", hurt],
             vec!["diff", text(&self.sound), hurt],
             vec!["heal", hurt, "--pages"],
+            vec!["heal", hurt],
         ];
         for run in runs.iter_mut().take(2) {
             run.extend(only);
         }
+        let page = self.scratch.path().join(REHEARSED);
+        let mut rehearsed = vec!["drill", "--on-copy-of", text(&self.sound), "--random", "4"];
+        rehearsed.extend([
+            "--scratch",
+            text(self.scratch.path()),
+            "--report",
+            text(&page),
+        ]);
+        runs.push(rehearsed);
         let inspected = [
             ("zqcanary_schema.zqcanary_ledger", "1"),
             ("zqcanary_schema.zqcanary_by_word", "1"),
@@ -208,13 +231,13 @@ fn saved_names_nobody_in_any_form(json: &str, folder: &Path, what: &str) {
             names || form == "prometheus",
             "{what} as {form} names nothing"
         );
-        if matches!(form, "text" | "html") {
-            let says = "pseudonyms for names, no values of rows, no pages";
-            assert!(
-                without.out.replace("\n  ", " ").contains(says),
-                "{what} as {form}"
-            );
-        }
+        let says = match form {
+            "json" | "sarif" => "\"redacted\": true",
+            "jsonl" => "\"redacted\":true",
+            _ => "pseudonyms for names, no values of rows, no pages",
+        };
+        let said = without.out.replace("\n  ", " ");
+        assert!(said.contains(says), "{what} as {form}");
     }
     assert!(printed >= 3, "{what}");
 }
@@ -239,9 +262,74 @@ fn no_form_of_any_document_names_what_must_not_be_named() {
         assert_eq!(without.exit, full.exit, "{what}: {}", without.err);
         names_nobody(&without.out, &what);
         assert!(without.out.contains("\"redacted\": true"), "{what}");
+        if words[0] != "inspect" {
+            let plain = pgclinic(&json).out;
+            holds_no_values(&plain, &what);
+            assert!(plain.contains("\"values\": false"), "{what}");
+        }
+        if words[0] == "drill" {
+            let page = [&words[..], &["--redact"]].concat();
+            pgclinic(&page).exits(full.exit);
+            let page = std::fs::read_to_string(folder.join(REHEARSED)).expect("a page");
+            names_nobody(&page, "the page of a rehearsal");
+        }
     }
     many_messages_were_there(&ward);
     a_salvage_names_in_its_rows_alone(&ward);
+    an_experiment_names_nobody(&ward);
+    a_server_by_its_url_is_not_named(&ward);
+}
+
+#[track_caller]
+fn holds_no_values(text: &str, what: &str) {
+    for value in VALUES {
+        assert!(!text.contains(value), "{what} holds {value}");
+    }
+}
+
+/// An experiment on a table of a customer, of which it knows the shape.
+fn an_experiment_names_nobody(ward: &Ward) {
+    let into = ward.scratch.path().join(format!("{CANARY} lab"));
+    let mut words = vec!["lab", "run", "toast-compression", "--scale", "smallest"];
+    words.extend(["--blocks", "1", "--learn-from", text(&ward.sound)]);
+    words.extend(["--database", DATABASE, "--into", text(&into), "--quiet"]);
+    words.extend(["--relation", "zqcanary_schema.zqcanary_ledger"]);
+    words.extend(["--format", "json", "--redact"]);
+    let ran = pgclinic(&words).exits(0);
+    names_nobody(&ran.out, "an experiment");
+    let page = std::fs::read_to_string(into.join("report.html")).expect("a page");
+    names_nobody(&page, "the page of an experiment");
+    let said = pgclinic(&["lab", "report", text(&into), "--format", "json"]).exits(0);
+    holds_no_values(&said.out, "an experiment");
+    saved_names_nobody_in_any_form(&said.out, ward.scratch.path(), "an experiment");
+}
+
+/// What heals a running server is SQL, which is full of names.
+fn a_server_by_its_url_is_not_named(ward: &Ward) {
+    let mut chown = Command::new("chown");
+    let owner = chown.args(["-R", &run_as().name]).arg(&ward.hurt).status();
+    assert!(owner.is_ok_and(|status| status.success()));
+    let options = StartOptions::default();
+    let running = Server::start(&server(18), &run_as(), &ward.hurt, &options);
+    let mut running = running.expect("a server");
+    let url = ConnectionTarget {
+        user: "postgres".into(),
+        ..ConnectionTarget::of(&running, DATABASE)
+    };
+    let url = url.to_string();
+    let heal = ["heal", &url, "--format", "json"];
+    let plain = pgclinic(&heal);
+    assert!(
+        plain.out.contains("REINDEX INDEX"),
+        "{} {}",
+        plain.out,
+        plain.err
+    );
+    holds_no_values(&plain.out, "heal by URL");
+    let without = pgclinic(&[&heal[..], &["--redact"]].concat()).exits(plain.exit);
+    names_nobody(&without.out, "heal by URL");
+    saved_names_nobody_in_any_form(&plain.out, ward.scratch.path(), "heal by URL");
+    running.stop(StopMode::Fast).expect("a stop");
 }
 
 /// The check said many different things, or the above proves little.

@@ -9,6 +9,7 @@ use pgclinic_format::heap_tuple::{
 };
 use pgclinic_format::{HeapTuple, MultiXactId, Xid};
 use pgclinic_model::document::{Field, ItemAnatomy};
+use pgclinic_model::plural;
 
 use super::bytes::hex;
 use super::cover::{Cover, Part};
@@ -96,7 +97,10 @@ fn header(item: Item<'_>, tuple: HeapTuple<'_>, cx: &AnatomyCx<'_>) -> Vec<Field
         field.fault = (unused != 0).then(|| format!("bits 0x{unused:04x} mean nothing"));
         let columns = cx.columns.map_or(usize::MAX, <[_]>::len);
         if usize::from(tuple.attribute_count()) > columns {
-            field.fault = Some(format!("the relation has {columns} columns"));
+            field.fault = Some(format!(
+                "the relation has {columns}",
+                columns = plural(columns, "column")
+            ));
         }
     }
     if let Some(field) = named(&mut fields, "t_hoff") {

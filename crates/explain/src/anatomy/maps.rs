@@ -6,6 +6,7 @@ use pgclinic_format::page::HEADER_BYTES;
 use pgclinic_format::visibility_map::{bits, heap_blocks_per_page};
 use pgclinic_format::{BlockNo, Page};
 use pgclinic_model::document::Field;
+use pgclinic_model::{plural, verb_of};
 
 use super::bytes::u32_at;
 use super::cover::{Cover, Part};
@@ -87,9 +88,14 @@ pub(super) fn visibility(page: Page<'_>, block: BlockNo, cover: &mut Cover) -> V
         bytes: offsets(&whole),
         ..field(name, 0..0, value)
     };
-    let mut frozen = line("ALL_FROZEN", format!("{} pages", both + frozen_alone));
-    frozen.fault = (frozen_alone > 0)
-        .then(|| format!("{frozen_alone} pages are marked frozen and not visible to all"));
+    let mut frozen = line("ALL_FROZEN", plural(both + frozen_alone, "page"));
+    frozen.fault = (frozen_alone > 0).then(|| {
+        format!(
+            "{frozen_alone} {are} marked frozen and not visible to all",
+            frozen_alone = plural(frozen_alone, "page"),
+            are = verb_of(frozen_alone, "are")
+        )
+    });
     vec![
         line(
             "heap pages",
@@ -98,7 +104,7 @@ pub(super) fn visibility(page: Page<'_>, block: BlockNo, cover: &mut Cover) -> V
                 first.saturating_add(per_page).saturating_sub(1)
             ),
         ),
-        line("ALL_VISIBLE", format!("{} pages", visible + both)),
+        line("ALL_VISIBLE", plural(visible + both, "page")),
         frozen,
     ]
 }

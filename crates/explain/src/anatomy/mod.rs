@@ -28,6 +28,7 @@ use pgclinic_format::datum::TypeInfo;
 use pgclinic_format::index_page::{AccessMethod, has_line_pointers};
 use pgclinic_format::{BlockNo, Oid, Page};
 use pgclinic_model::document::{Field, ItemAnatomy, PageAnatomy};
+use pgclinic_model::plural;
 
 /// Line pointers that are shown with their items.
 const ITEMS_MAX: usize = 2048;
@@ -161,7 +162,7 @@ fn cut_note(page: Page<'_>, cx: &AnatomyCx<'_>, header: &mut [Field]) {
         let words = if count > ITEMS_MAX {
             format!("{count} line pointers, the first {ITEMS_MAX} are shown")
         } else {
-            format!("{count} line pointers")
+            plural(count, "line pointer")
         };
         lower.meaning.push(words);
     }

@@ -255,7 +255,7 @@ fn maps_are_summed_up() {
         .iter()
         .map(|field| field.value.as_str())
         .collect();
-    assert_eq!(values, ["228704 to 261375", "2 pages", "1 pages"]);
+    assert_eq!(values, ["228704 to 261375", "2 pages", "1 page"]);
     let anatomy = anatomy_of(&page, PageKind::FreeSpaceMap, None);
     assert_eq!(anatomy.special[0].value, "13");
 }

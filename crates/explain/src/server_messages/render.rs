@@ -2,6 +2,7 @@
 
 use pgclinic_model::Rule;
 use pgclinic_model::document::FileKind;
+use pgclinic_model::plural;
 
 use super::message::{Match, ServerMessage};
 use super::names::Names;
@@ -94,8 +95,9 @@ pub(super) fn place(names: &Names<'_>) -> Vec<String> {
     if let Some(rows) = &resolved.rows {
         let about = if rows.estimated { "about " } else { "" };
         lines.push(format!(
-            "- at risk: {about}{} rows ({})",
-            rows.rows, rows.how
+            "- at risk: {about}{} ({})",
+            plural(rows.rows, "row"),
+            rows.how
         ));
     }
     lines.extend(

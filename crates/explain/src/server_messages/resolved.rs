@@ -5,6 +5,7 @@ use pgclinic_cluster::{
 };
 use pgclinic_format::{BlockNo, Fork, Oid};
 use pgclinic_model::document::FileKind;
+use pgclinic_model::plural;
 use pgclinic_source::SourceSpec;
 
 use super::facts::Facts;
@@ -199,7 +200,8 @@ impl ForkFile<'_> {
         resolved.bytes = Some([start, start + u64::from(cluster.build.block_size)]);
         if u64::from(block) >= blocks {
             resolved.notes.push(format!(
-                "the fork has {blocks} blocks now: block {block} is not there"
+                "the fork has {blocks} now: block {block} is not there",
+                blocks = plural(blocks, "block")
             ));
         }
         let range = facts

@@ -13,6 +13,7 @@ mod rates;
 mod sample;
 mod wal;
 
+use pgclinic_model::plural;
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
@@ -155,13 +156,13 @@ impl fmt::Display for TableShape {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(
             f,
-            "{}: about {} rows in {} pages; {} rows of {} pages were examined, {} pages could not be read",
+            "{}: about {} in {}; {} of {} were examined, {} could not be read",
             self.table,
-            self.rows,
-            self.blocks,
-            self.rows_seen,
-            self.blocks_seen,
-            self.blocks_unreadable
+            plural(self.rows, "row"),
+            plural(self.blocks, "page"),
+            plural(self.rows_seen, "row"),
+            plural(self.blocks_seen, "page"),
+            plural(self.blocks_unreadable, "page")
         )?;
         writeln!(
             f,

@@ -1,5 +1,6 @@
 //! How fast a table is written, as the WAL that lies beside its files tells.
 
+use pgclinic_model::{plural, verb_of};
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
@@ -114,7 +115,9 @@ impl fmt::Display for Rates {
             let aborts = self.aborts;
             write!(
                 f,
-                "; with the rows of {aborts} transactions that were rolled back"
+                "; with the rows of {aborts} that {were} rolled back",
+                aborts = plural(aborts, "transaction"),
+                were = verb_of(aborts, "were")
             )?;
         }
         self.notes.iter().try_for_each(|note| write!(f, "; {note}"))

@@ -12,6 +12,7 @@ use pgclinic_cluster::{Index, Relation};
 use pgclinic_format::Oid;
 use pgclinic_format::index_page::AccessMethod;
 use pgclinic_model::document::MeasuredRelation;
+use pgclinic_model::{plural, verb_of};
 
 use super::{Piece, Said, SeenDatabase, some_of};
 
@@ -44,11 +45,10 @@ impl Piece for FailedInserts {
                 continue;
             };
             of.push(format!(
-                "{}: {aborted} rows were rolled back beside {live} live ones, and {} stand before {} with entries of them",
+                "{}: {aborted} {were} rolled back beside {live} live ones, and {} stand before {} with entries of them",
                 table.qualified_name(),
                 names(&before),
-                refuser.name
-            ));
+                refuser.name, aborted = plural(aborted, "row"), were = verb_of(aborted, "were")));
             commands.extend(
                 before
                     .iter()

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use pgclinic_format::types::FIRST_NORMAL_OID;
 use serde::{Deserialize, Serialize};
 
 use super::{Coverage, FileKind, Level, Target, Tool};
@@ -297,6 +298,11 @@ impl Figure {
 }
 
 impl MeasuredRelation {
+    /// A relation of the server itself, of any database.
+    pub fn is_servers(&self) -> bool {
+        self.relation_oid.is_some_and(|oid| oid < FIRST_NORMAL_OID)
+    }
+
     /// `schema.name`, or the file where no name is known.
     pub fn name(&self) -> String {
         match (&self.schema, &self.relation) {

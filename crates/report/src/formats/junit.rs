@@ -52,6 +52,13 @@ fn suite(document: &CheckDocument) -> String {
         usize::from(!gaps.is_empty()),
         document.elapsed_s,
     );
+    if let Some(contains) = document.tool.contains {
+        let words = contains.words();
+        let _ = writeln!(
+            text,
+            "  <properties><property name=\"contains\" value=\"{words}\"/></properties>"
+        );
+    }
     for (name, findings) in &relations {
         text.push_str(&relation(name, findings));
     }

@@ -4,15 +4,21 @@
 //! One gauge a figure, named `pgclinic_SECTION_FIGURE`, with the place as labels. Truth: the text
 //! exposition format 0.0.4.
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::io;
 
-use pgclinic_model::document::{Figure, MEASURE_SCHEMA, MeasureDocument, Sections, Verdict};
+use pgclinic_model::document::{
+    Figure, MEASURE_SCHEMA, MeasureDocument, MeasuredRelation, Sections, Verdict,
+};
 use pgclinic_model::{CheckDocument, FigureKinds, FigureList, Severity, Unit};
 
 use crate::format::only_checks;
 use crate::{CHECK, Document, Format, Options};
+
+/// Relations with metrics of their own. A collector keeps a series for each of their figures.
+const RELATIONS_MAX: usize = 100;
 
 /// `--format prometheus`.
 pub struct Prometheus;
@@ -32,6 +38,9 @@ impl Format for Prometheus {
         options: &Options<'_>,
         out: &mut dyn io::Write,
     ) -> io::Result<()> {
+        if let Some(contains) = document.tool().contains {
+            writeln!(out, "# holds {}", contains.words())?;
+        }
         match document {
             Document::Measure(document) => {
                 out.write_all(metrics(document, options.figures).as_bytes())
@@ -93,7 +102,8 @@ fn number(figure: &Figure) -> Option<f64> {
 
 fn metrics(document: &MeasureDocument, kinds: &FigureKinds) -> String {
     let mut metrics = Metrics::default();
-    for own in &document.relations {
+    let relations = relations(document, &mut metrics);
+    for own in relations {
         let name = own.name();
         let database = own.database.as_deref().unwrap_or("");
         let labels = [("database", database), ("relation", &name)];
@@ -118,6 +128,39 @@ fn metrics(document: &MeasureDocument, kinds: &FigureKinds) -> String {
         );
     }
     metrics.text()
+}
+
+/// Those with metrics of their own: the largest, those of users before those of the server. The
+/// others are counted.
+fn relations<'a>(
+    document: &'a MeasureDocument,
+    metrics: &mut Metrics,
+) -> Vec<&'a MeasuredRelation> {
+    let mut relations: Vec<&MeasuredRelation> = document.relations.iter().collect();
+    relations.sort_by_key(|own| (own.is_servers(), Reverse(own.bytes)));
+    let rest = relations.split_off(relations.len().min(RELATIONS_MAX));
+    let bytes = document.relations.iter().map(|own| own.bytes);
+    let totals = [
+        (
+            "pgclinic_relations",
+            "relations that were measured",
+            document.relations.len() as f64,
+        ),
+        (
+            "pgclinic_relations_bytes",
+            "length of all of them",
+            bytes.sum::<u64>() as f64,
+        ),
+        (
+            "pgclinic_relations_left_out",
+            "smaller ones without metrics of their own, which --relation gives",
+            rest.len() as f64,
+        ),
+    ];
+    for (name, help, value) in totals {
+        metrics.add(name, help, "", value);
+    }
+    relations
 }
 
 /// A few lines, however many findings there are.

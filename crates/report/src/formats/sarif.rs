@@ -59,6 +59,7 @@ fn run(document: &CheckDocument, options: &Options<'_>) -> Value {
             "verdict": document.verdict.name(),
             "target": document.target,
             "findings_omitted": document.findings_omitted,
+            "contains": document.tool.contains,
         },
         "results": results,
     })

@@ -24,6 +24,8 @@ pub fn redacted(document: &Document, key: &RedactionKey) -> Result<Document, Err
     match &mut bare {
         // The values of a page have pseudonyms: which are the same is seen.
         Document::Inspect(own) => own.findings.iter_mut().for_each(Finding::withhold_values),
+        // What a link to a file of it leads to holds all names.
+        Document::Experiment(own) => own.runs.iter_mut().for_each(|run| run.files.clear()),
         other => other.withhold_values(),
     }
     let contains = Contents {

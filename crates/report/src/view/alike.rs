@@ -71,7 +71,7 @@ pub(super) fn told<'g, 'a>(groups: &'g [Group<'a>]) -> Vec<Told<'g, 'a>> {
 pub(super) fn relations(alike: &[Numbered<'_, '_>]) -> Block {
     let total = count_of(alike.len());
     let leading = alike.first().map_or(0, |(number, _)| *number);
-    let id = alike.first().map(|(_, group)| group.place());
+    let id = alike.first().map(|(_, group)| group.place.clone());
     let roots = alike.iter().filter_map(|(_, group)| group.roots.first());
     let (about, blocks) = match roots.clone().next() {
         Some(first) => {
@@ -108,7 +108,9 @@ fn item(number: usize, group: &Group<'_>, first: usize, message: &str) -> Words 
     let database = group.database.map(|name| format!(", database {name}"));
     let mut words = Words::default();
     if number != first {
-        words = words.and(Look::Target, group.place()).only(Medium::Page);
+        words = words
+            .and(Look::Target, group.place.clone())
+            .only(Medium::Page);
     }
     words
         .code(&group.name)

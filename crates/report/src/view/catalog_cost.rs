@@ -1,6 +1,7 @@
 //! What a script costs the catalogs.
 
 use pgclinic_model::document::CatalogCostDocument;
+use pgclinic_model::{noun_of, plural};
 
 use super::{
     Block, Frame, Look, Medium, Part, Row, Table, Tone, Verdict, View, Words, columns, in_terminal,
@@ -15,9 +16,12 @@ const COUNTED: [&str; 3] = ["pg_attribute", "pg_class", "pg_attrdef"];
 pub(super) fn view(document: &CatalogCostDocument) -> View {
     let rows: i64 = document.catalogs.iter().map(|own| own.rows).sum();
     let (script, version) = (&document.script, &document.server_version);
-    let (rows, catalogs) = (short(rows as f64), document.catalogs.len());
-    let extent =
-        format!("{script} writes {rows} rows into {catalogs} catalogs of PostgreSQL {version}");
+    let (number, catalogs) = (short(rows as f64), document.catalogs.len());
+    let noun = noun_of(rows.unsigned_abs(), "row");
+    let extent = format!(
+        "{script} writes {number} {noun} into {} of PostgreSQL {version}",
+        plural(catalogs, "catalog")
+    );
     let verdict = Verdict::new(Tone::Good, "COUNTED", extent)
         .about(crate::words::run(&document.tool))
         .meaning(meaning::catalog_cost())
@@ -50,7 +54,7 @@ fn catalogs(document: &CatalogCostDocument) -> Table {
         Row::of(vec![
             words(&own.catalog),
             own.rows.to_string().into(),
-            Words::default().and(Look::Share(share), format!("{} rows", own.rows)),
+            Words::default().and(Look::Share(share), plural(own.rows, "row")),
             format!("{:.1}", own.rows_per_page).into(),
         ])
     });

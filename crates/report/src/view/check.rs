@@ -164,7 +164,7 @@ fn overview(document: &CheckDocument, groups: &[Group<'_>]) -> Vec<Block> {
     let columns =
         columns("Relation | Kind | Worst | Findings > | Damaged pages > | Rows at risk >");
     let rows = groups.iter().map(|group| {
-        let link = Look::Link(format!("#{}", group.place()));
+        let link = Look::Link(format!("#{}", group.place));
         let worst = group.worst().unwrap_or(pgclinic_model::Severity::Note);
         Row::of(vec![
             Words::default().and(link, &group.name),
@@ -193,7 +193,7 @@ fn relation(group: &Group<'_>, cures: Cures, pages: &[&Evidence]) -> Block {
         blocks.push(Block::Text(ParagraphStyle::Quiet, words.into()));
     }
     blocks.push(on_page(evidence(pages, group)));
-    let part = Part::new(Frame::Relation, words(&group.name)).id(group.place());
+    let part = Part::new(Frame::Relation, words(&group.name)).id(group.place.clone());
     part.about(about(group)).of(blocks)
 }
 

@@ -1,6 +1,7 @@
 //! Two copies of one cluster against each other: the answer, where each of them stands, then what
 //! contradicts, then the rest.
 
+use pgclinic_format::Fork;
 use pgclinic_model::document::{
     Copy, CopyPosition, DiffBlock, DiffDocument, DiffFile, DiffFork, Difference, Target,
 };
@@ -184,7 +185,16 @@ fn faults_by_fork(forks: &[&DiffFork]) -> Vec<Block> {
 
 /// Where a page tells of a fork.
 fn place_of(fork: &DiffFork) -> String {
-    permalinks::of_relation(fork.database.as_deref(), &fork.name())
+    let relation = permalinks::of_relation(
+        fork.database.as_deref(),
+        fork.schema.as_deref(),
+        fork.relation.as_deref(),
+        &fork.path,
+    );
+    match fork.fork {
+        Fork::Main => relation,
+        other => format!("{relation}/{}", other.name()),
+    }
 }
 
 /// Relation maps and files with the status of transactions.

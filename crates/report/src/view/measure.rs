@@ -94,7 +94,7 @@ pub(super) fn view(document: &MeasureDocument, options: &Options<'_>) -> View {
 fn told_in_whole<'a>(relations: &[&'a MeasuredRelation]) -> Vec<&'a MeasuredRelation> {
     let relations = relations.iter().copied();
     let with_figures = relations.filter(|own| !own.sections.is_empty());
-    let (servers, own): (Vec<_>, Vec<_>) = with_figures.partition(|own| space::is_servers(own));
+    let (servers, own): (Vec<_>, Vec<_>) = with_figures.partition(|own| own.is_servers());
     let mut room = PAGE_WHOLE_MAX;
     let servers = servers.into_iter().take(SERVERS_WHOLE_MAX);
     let fitting = own.into_iter().chain(servers).filter(|own| {
@@ -245,7 +245,7 @@ fn overview(relations: &[&MeasuredRelation], told: &Told<'_, '_>) -> Vec<Block> 
 /// On a page all of people, and folded below them those of the server itself; in a terminal the
 /// largest. What is under a thousandth of the largest is left out there.
 fn board_of(board: &Board, picked: &[&MeasuredRelation], told: &Told<'_, '_>) -> Vec<Block> {
-    let (servers, own): (Vec<_>, Vec<_>) = picked.iter().partition(|own| space::is_servers(own));
+    let (servers, own): (Vec<_>, Vec<_>) = picked.iter().partition(|own| own.is_servers());
     let table = |rows: &[&MeasuredRelation]| {
         let rows = rows.iter().map(|own| row(board, own, told));
         Table::new(columns(board.columns), rows).style(Style::Board)

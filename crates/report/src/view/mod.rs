@@ -43,7 +43,7 @@ use std::collections::BTreeSet;
 use pgclinic_model::document::{HexRange, NotChecked, Target, Tool};
 
 use crate::words as say;
-use crate::{Document, Options, RuleText};
+use crate::{Document, Options, RuleText, neighbours};
 use picture::{PartsBar, Picture};
 
 /// A whole document.
@@ -527,6 +527,8 @@ pub(crate) fn rules<'a>(names: impl Iterator<Item = &'a str>, options: &Options<
 /// The view of a document.
 pub(crate) fn of(document: &Document, options: &Options<'_>) -> View {
     let mut view = without_places(document, options);
+    let beside = neighbours::links(&view, options.neighbours);
+    view.blocks.extend(beside);
     permalinks::give(&mut view.blocks);
     view
 }

@@ -19,12 +19,34 @@ pub(crate) fn anchor(name: &str) -> String {
     anchor
 }
 
-/// The place of a relation: of its database and its name.
-pub(crate) fn of_relation(database: Option<&str>, name: &str) -> String {
-    match database {
-        Some(database) => anchor(&format!("{database}.{name}")),
-        None => anchor(name),
+/// The place of a relation: of its database, its schema and its name, or of its file where no
+/// catalog tells a name. A dot within a name is not one between two.
+pub(crate) fn of_relation(
+    database: Option<&str>,
+    schema: Option<&str>,
+    relation: Option<&str>,
+    path: &str,
+) -> String {
+    let Some(relation) = relation else {
+        return anchor(path);
+    };
+    let names = [database, schema, Some(relation)];
+    let names = names.into_iter().flatten();
+    let names: Vec<String> = names.map(|name| anchor(name).replace('.', "~2e")).collect();
+    names.join(".")
+}
+
+/// The link to a file, by its path from the page.
+pub(crate) fn link_to(path: &str) -> String {
+    let mut link = String::new();
+    for byte in path.bytes() {
+        if byte.is_ascii_alphanumeric() || b"._-/".contains(&byte) {
+            link.push(char::from(byte));
+        } else {
+            let _ = write!(link, "%{byte:02X}");
+        }
     }
+    link
 }
 
 /// Gives every part outside of folds a place of its own, and the parts of a page their names in
@@ -99,6 +121,25 @@ mod tests {
         assert_eq!(places.len(), names.len());
         let plain = |place: &String| !place.contains([' ', '"', '<', '>', '#', '%']);
         assert!(places.iter().all(plain), "{places:?}");
+    }
+
+    #[test]
+    fn relations_of_one_name_have_places_of_their_own() {
+        let place = |database, schema, relation| {
+            of_relation(Some(database), Some(schema), Some(relation), "base/5/1")
+        };
+        assert_eq!(place("shop", "public", "docs"), "shop.public.docs");
+        let places: HashSet<String> = [
+            place("shop", "public", "docs"),
+            place("shop", "old", "docs"),
+            place("mill", "public", "docs"),
+            place("shop.public", "docs", "docs"),
+            place("shop", "public.docs", "docs"),
+            place("shop", "public", "docs.docs"),
+            of_relation(Some("shop"), None, None, "base/5/1"),
+        ]
+        .into();
+        assert_eq!(places.len(), 7, "{places:?}");
     }
 
     #[test]

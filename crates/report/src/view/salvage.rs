@@ -97,8 +97,12 @@ fn rows_bar(rows: &RowCounts) -> PartsBar {
 
 /// Where a page tells of a table.
 fn place_of(table: &TableAccount) -> String {
-    let name = format!("{}.{}", table.schema, table.table);
-    permalinks::of_relation(Some(&table.database), &name)
+    permalinks::of_relation(
+        Some(&table.database),
+        Some(&table.schema),
+        Some(&table.table),
+        "",
+    )
 }
 
 fn is_hurt(table: &TableAccount) -> bool {

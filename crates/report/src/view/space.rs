@@ -3,7 +3,6 @@
 use std::cmp::Reverse;
 use std::collections::HashMap;
 
-use pgclinic_format::types::FIRST_NORMAL_OID;
 use pgclinic_model::document::{FileKind, MeasureDocument, MeasuredRelation};
 
 use super::permalinks;
@@ -23,14 +22,15 @@ const LEAST_SHARE: u64 = 1000;
 const ROWS_MAX: usize = 30;
 const TERMINAL_ROWS_MAX: usize = 8;
 
-/// A relation of the server itself, of any database.
-pub(super) fn is_servers(own: &MeasuredRelation) -> bool {
-    own.relation_oid.is_some_and(|oid| oid < FIRST_NORMAL_OID)
-}
-
-/// Where a page tells of a relation.
+/// Where a page tells how large a relation is; one that was checked too has a place besides.
 pub(super) fn place(own: &MeasuredRelation) -> String {
-    permalinks::of_relation(own.database.as_deref(), &own.name())
+    let relation = permalinks::of_relation(
+        own.database.as_deref(),
+        own.schema.as_deref(),
+        own.relation.as_deref(),
+        &own.path,
+    );
+    format!("measured/{relation}")
 }
 
 /// A page's first picture, and the table that a terminal has as well. `is_told` says of which
@@ -61,7 +61,7 @@ fn ways<'a>(document: &'a MeasureDocument, names: &RelationNames<'a>) -> Vec<Way
         .iter()
         .map(|hint| ((hint.database.as_str(), hint.relation.as_str()), hint.bytes))
         .collect();
-    let own = document.relations.iter().filter(|own| !is_servers(own));
+    let own = document.relations.iter().filter(|own| !own.is_servers());
     let ways = own.filter_map(|own| {
         let name = own.name();
         let database = own.database.as_deref().unwrap_or_default();
@@ -184,7 +184,7 @@ fn picture(
         .map(|way| (way.relation.path.as_str(), way.bytes))
         .collect();
     let relations = document.relations.iter().filter(|own| own.bytes > 0);
-    let (servers, mut own): (Vec<_>, Vec<_>) = relations.partition(|own| is_servers(own));
+    let (servers, mut own): (Vec<_>, Vec<_>) = relations.partition(|own| own.is_servers());
     own.sort_by_key(|own| Reverse(own.bytes));
     let rest = own.split_off(own.len().min(TILES_MAX));
     let mut tiles: Vec<Space> = own

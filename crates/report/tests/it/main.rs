@@ -13,5 +13,6 @@ mod diff;
 mod heal;
 mod html;
 mod json;
+mod programs;
 mod redacted;
 mod text;

@@ -34,6 +34,7 @@ use pgclinic_model::Progress;
 use pgclinic_model::document::{
     LossPlace, NotChecked, RowCounts, SalvageReport, TableAccount, Target as TargetDocument,
 };
+use pgclinic_model::plural;
 use pgclinic_servers::{ConnectOptions, ConnectionTarget, Session, SqlError};
 
 use crate::file_names::FileNames;
@@ -605,7 +606,10 @@ impl<'a> Live<'a> {
         // Nothing is counted of a part: the file is taken away.
         is_whole &= work.locked.is_none();
         if crashes > 0 {
-            let note = format!("the connection was lost {crashes} times while the table was read");
+            let note = format!(
+                "the connection was lost {crashes} while the table was read",
+                crashes = plural(crashes, "time")
+            );
             work.account.notes.push(note);
         }
         // Our own reader stops where it is when somebody interrupts.
@@ -729,7 +733,8 @@ impl<'a> Live<'a> {
         account.places_omitted += found.places_omitted;
         account.notes.extend(found.notes);
         account.notes.push(format!(
-            "the server refuses {count} pages, or a row of them: their rows were read from its files"
+            "the server refuses {count}, or a row of them: their rows were read from its files",
+            count = plural(count, "page")
         ));
         Ok(None)
     }

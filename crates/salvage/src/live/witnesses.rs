@@ -16,6 +16,7 @@ use std::sync::Arc;
 use pgclinic_cluster::ForkFiles;
 use pgclinic_format::{BlockNo, Oid};
 use pgclinic_model::document::{Estimate, NotChecked, SalvageReport, TableAccount};
+use pgclinic_model::plural;
 
 use super::Live;
 use super::files::Files;
@@ -195,8 +196,8 @@ fn unlogged(live: &Live<'_>) -> Option<NotChecked> {
         .map(|table| format!("{}.{}", table.schema, table.name))
         .collect();
     let what = format!(
-        "whether rows of {} unlogged tables of database {} are missing without a trace",
-        names.len(),
+        "whether rows of {} of database {} are missing without a trace",
+        plural(names.len(), "unlogged table"),
         live.target.database
     );
     let why = format!(

@@ -3,6 +3,7 @@
 use pgclinic_cluster::{Misplaced, block_by_rows, misplaced};
 use pgclinic_format::heap_tuple::MOVED_PARTITIONS_OFFSET;
 use pgclinic_format::{BlockNo, HeapTuple, LinePointer, LpFlags, Page, Xid};
+use pgclinic_model::{plural, verb_of};
 
 /// How far the line pointers of a page account for its rows.
 pub(super) struct Covered {
@@ -60,7 +61,9 @@ pub(super) fn says_elsewhere(
     }
     let why = || {
         format!(
-            "{elsewhere} rows say that they stand on another page: this one may not belong here"
+            "{elsewhere} {say} that they stand on another page: this one may not belong here",
+            elsewhere = plural(elsewhere, "row"),
+            say = verb_of(elsewhere, "say")
         )
     };
     (elsewhere > here).then(|| (elsewhere, why()))

@@ -10,6 +10,7 @@ use std::fmt::Write;
 use pgclinic_cluster::{Catalog, Charset, Cluster, Generated};
 use pgclinic_format::Oid;
 use pgclinic_model::document::{LargeObjectsAccount, SalvageReport, SequenceAccount, TableAccount};
+use pgclinic_model::plural;
 
 use super::error::SalvageError;
 use super::folder::Folder;
@@ -351,7 +352,7 @@ impl Script<'_> {
         let _written = write!(script, "\n-- {}\n", one_line(&name));
         if let Some(file) = &account.suspect_file {
             let rows = account.rows.suspect;
-            let what = format!("{rows} rows of {name} in {file}");
+            let what = format!("{rows} of {name} in {file}", rows = plural(rows, "row"));
             omit(
                 script,
                 &what,

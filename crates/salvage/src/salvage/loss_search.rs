@@ -7,7 +7,7 @@ use pgclinic_format::Oid;
 use pgclinic_model::document::{
     INDEX_ENTRIES, INDEX_KEYS, IndexCount, LostBy, NotChecked, TableAccount,
 };
-use pgclinic_model::plural;
+use pgclinic_model::{plural, verb_of};
 
 use super::error::SalvageError;
 use super::folder::Folder;
@@ -208,11 +208,13 @@ impl LossSearch<'_> {
         };
         let why = match short {
             Some((counted, there)) => format!(
-                "pg_class counts {counted} pages and its files have {there}, and no index with all rows tells"
+                "pg_class counts {counted} and its files have {there}, and no index with all rows tells",
+                counted = plural(counted, "page")
             ),
             None if has_lost_map && table.empty_pages > 0 => format!(
-                "{} pages are all zeros, and no index with all rows shows whether they held some",
-                table.empty_pages
+                "{} {} all zeros, and no index with all rows shows whether they held some",
+                plural(table.empty_pages, "page"),
+                verb_of(table.empty_pages, "are")
             ),
             None => return None,
         };

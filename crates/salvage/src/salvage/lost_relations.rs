@@ -15,6 +15,7 @@ use pgclinic_format::types::FIRST_NORMAL_OID;
 use pgclinic_format::wal::FileNumber;
 use pgclinic_format::{Fork, Oid};
 use pgclinic_model::document::NotChecked;
+use pgclinic_model::verb_of;
 use pgclinic_model::{Selection, plural};
 
 use super::plan::{Plan, not_salvaged};
@@ -229,9 +230,10 @@ pub(super) fn unclaimed(
     }
     if !plan.tables.is_empty() {
         let what = format!(
-            "to which tables {} files of database {} belong",
-            plan.tables.len(),
-            database_name(catalog)
+            "to which tables {} of database {} {}",
+            plural(plan.tables.len(), "file"),
+            database_name(catalog),
+            verb_of(plan.tables.len(), "belong")
         );
         let place = match place.folder {
             Some(_) => "unclaimed/",

@@ -5,6 +5,7 @@ use pgclinic_cluster::RunGatherer;
 use pgclinic_format::{BlockNo, Page};
 use pgclinic_model::Progress;
 use pgclinic_model::document::{LossPlace, Tally};
+use pgclinic_model::{plural, verb_of};
 use pgclinic_scan::{
     Consumer, Cursor, Fault, FaultKind, ForkTask, InternalFault, Leg, LegOf, Scan, Unit, UnitEnd,
     UnitSize, Window, Writes, lease_of_windows,
@@ -193,10 +194,17 @@ impl<'c> Consumer for TablesPass<'c> {
                 if error.is_out_of_reach() {
                     leg.share.tally(|tally| tally.out_of_reach = true);
                 }
-                format!("{pages} blocks from here cannot be read: {error}")
+                format!(
+                    "{pages} from here cannot be read: {error}",
+                    pages = plural(pages, "block")
+                )
             }
             FaultKind::Shrunk => {
-                format!("{pages} blocks from here are gone: the file became shorter")
+                format!(
+                    "{pages} from here {are} gone: the file became shorter",
+                    pages = plural(pages, "block"),
+                    are = verb_of(pages, "are")
+                )
             }
         };
         leg.share.lose(block_of(fault.first_block), pages, why);

@@ -5,6 +5,7 @@ use pgclinic_cluster::{Cluster, Comparison, ControlState, Database};
 use pgclinic_format::ControlFile;
 use pgclinic_format::control_file::State;
 use pgclinic_model::document::{NotChecked, ReplayAccount, SalvageReport};
+use pgclinic_model::{plural, verb_of};
 use pgclinic_source::SourceErrorKind;
 
 use super::plan::not_salvaged;
@@ -131,7 +132,10 @@ fn status_gaps(cluster: &Cluster) -> Vec<NotChecked> {
 fn prepared(cluster: &Cluster) -> Option<NotChecked> {
     let waiting = cluster.prepared_files();
     let waiting: Vec<String> = waiting.iter().map(|(_, xid)| xid.to_string()).collect();
-    let what = format!("changes of {} prepared transactions", waiting.len());
+    let what = format!(
+        "changes of {}",
+        plural(waiting.len(), "prepared transaction")
+    );
     let why = format!(
         "they wait for COMMIT PREPARED or ROLLBACK PREPARED, and count as not committed: {}; --rows all writes what they inserted",
         waiting.join(", ")
@@ -146,7 +150,7 @@ fn prepared(cluster: &Cluster) -> Option<NotChecked> {
 fn lost_prepared(cluster: &Cluster) -> Option<NotChecked> {
     let lost = cluster.lost_prepared();
     let lost: Vec<String> = lost.iter().map(|xid| xid.to_string()).collect();
-    let what = format!("changes of {} prepared transactions", lost.len());
+    let what = format!("changes of {}", plural(lost.len(), "prepared transaction"));
     let why = format!(
         "their files are missing from pg_twophase: WAL has their PREPARE TRANSACTION and no end of it, and they count as not committed: {}; --rows all writes what they inserted",
         lost.join(", ")
@@ -258,7 +262,9 @@ fn tell_pages_beyond_wal(cluster: &Cluster, account: &mut SalvageReport) {
         return;
     };
     let why = format!(
-        "{pages} pages were changed after {end}, where the write-ahead log ends: WAL from {end} on is missing, and with it changes to other pages"
+        "{pages} {were} changed after {end}, where the write-ahead log ends: WAL from {end} on is missing, and with it changes to other pages",
+        pages = plural(pages, "page"),
+        were = verb_of(pages, "were")
     );
     account.not_salvaged.push(not_salvaged(CHANGES, &why));
 }

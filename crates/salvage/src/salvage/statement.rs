@@ -8,6 +8,7 @@ use pgclinic_format::types::Tid;
 use pgclinic_format::wal::FileNumber;
 use pgclinic_format::{BlockNo, Fork, Oid};
 use pgclinic_model::document::{LossPlace, TableAccount};
+use pgclinic_model::{plural, verb_of};
 
 use super::roots::Lack;
 
@@ -265,7 +266,9 @@ pub(super) fn note_items(statement: &Statement, table: &mut TableAccount) {
     let index = &statement.index;
     for (block, entries) in &statement.lost_blocks {
         let why = format!(
-            "{entries} entries of {index} lead to line pointers that the page does not have: rows are missing from it"
+            "{entries} of {index} {lead} to line pointers that the page does not have: rows are missing from it",
+            entries = plural(*entries, "entry"),
+            lead = verb_of(*entries, "lead")
         );
         table.places.push(LossPlace::page(*block, why));
     }

@@ -32,6 +32,7 @@ use pgclinic_format::wal::FileNumber;
 use pgclinic_format::{BlockNo, Fork, LpFlags, Lsn, Oid, Page};
 use pgclinic_model::Progress;
 use pgclinic_model::document::{Estimate, LossPlace, ROOT_BLOCKS, TableAccount};
+use pgclinic_model::{plural, verb_of};
 use pgclinic_source::Presence;
 use pgclinic_spill::Part;
 
@@ -473,9 +474,8 @@ impl Witnesses<'_> {
         if statement.contradicts_itself(table) {
             let entries = statement.missing + statement.lost;
             table.notes.push(format!(
-                "{entries} entries of {} lead to rows that are not in the table, which has all rows that the index counts: the index is damaged",
-                statement.index
-            ));
+                "{entries} of {} {lead} to rows that are not in the table, which has all rows that the index counts: the index is damaged",
+                statement.index, entries = plural(entries, "entry"), lead = verb_of(entries, "lead")));
             return;
         }
         // An index without entries is as empty as its table where both were emptied.
@@ -518,11 +518,12 @@ impl Witnesses<'_> {
         let count = count.sum::<u64>();
         table.damaged_pages += count;
         let why = format!(
-            "blocks {} to {} are missing: {} entries of {} lead there",
+            "blocks {} to {} are missing: {} of {} {} there",
             first.start,
             last.end - 1,
-            statement.missing,
-            statement.index
+            plural(statement.missing, "entry"),
+            statement.index,
+            verb_of(statement.missing, "lead")
         );
         if !self.file_is_missing(table) {
             table.places.push(LossPlace::page(first.start, why));
@@ -721,7 +722,9 @@ pub(super) fn page_rows_max(block_size: u32) -> u64 {
 fn note_foreign(statement: &Statement, other: &str, table: &mut TableAccount) {
     let (entries, index) = (statement.entries, &statement.index);
     let why = format!(
-        "the file is a copy of that of {other}: the rows are those of {other}, and {entries} entries of {index} lead to rows that are lost"
+        "the file is a copy of that of {other}: the rows are those of {other}, and {entries} of {index} {lead} to rows that are lost",
+        entries = plural(entries, "entry"),
+        lead = verb_of(entries, "lead")
     );
     table.places.push(LossPlace::page(0, why));
     table.rows.uncertain += table.rows.written;

@@ -185,7 +185,7 @@ fn rows_of_an_extension_are_its_own() {
 
     let running = copy.start().expect("a server");
     let said = psql(&tool, &running, "again", &destination);
-    let warning = "WARNING:  1 rows were left out: the extension brings others with the same keys";
+    let warning = "WARNING:  1 row was left out: the extension brings others with the same keys";
     assert!(said.contains(warning), "{said}");
     assert!(!said.contains("ERROR"), "{said}");
     let mut again = session(&running, "again");

@@ -8,6 +8,7 @@ use pgclinic_cluster::Cluster;
 use pgclinic_model::document::{
     CheckDocument, DamagedPage, DamagedPageChoice, NotChecked, RECOVERY_IS_DUE,
 };
+use pgclinic_model::plural;
 use pgclinic_model::{Finding, Level, Progress, Severity};
 use serde::{Deserialize, Serialize};
 
@@ -142,7 +143,7 @@ fn not_read(document: &CheckDocument, counts: PageCounts, forks: &Forks) -> Vec<
     let counted = counts.pages + counts.pages_new;
     if counted != forks.pages {
         gaps.push(NotChecked {
-            what: format!("{} pages", forks.pages.abs_diff(counted)),
+            what: plural(forks.pages.abs_diff(counted), "page"),
             why: format!(
                 "the files have {} pages and {counted} were read",
                 forks.pages

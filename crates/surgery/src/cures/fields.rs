@@ -7,6 +7,7 @@ use pgclinic_explain::anatomy::{AnatomyCx, PageKind, page_anatomy};
 use pgclinic_format::index_page::AccessMethod;
 use pgclinic_format::{BlockNo, Page};
 use pgclinic_model::document::{Field, FieldChange, ItemAnatomy, PageAnatomy, ValueAnatomy};
+use pgclinic_model::plural;
 
 /// Longest value that a plan shows, in bytes.
 const VALUE_BYTES_MAX: usize = 200;
@@ -41,7 +42,7 @@ pub(super) fn changes(before: &PageAnatomy, after: &PageAnatomy) -> Vec<FieldCha
         return vec![FieldChange {
             of: "page".into(),
             name: "bytes".into(),
-            before: format!("a page with {} line pointers", before.items.len()),
+            before: format!("a page with {}", plural(before.items.len(), "line pointer")),
             after: "zeros".into(),
         }];
     }

@@ -7,6 +7,7 @@ use pgclinic_cluster::{RelKind, Relation};
 use pgclinic_format::index_page::AccessMethod;
 use pgclinic_format::{BlockNo, Fork, HeapTuple, LinePointer, LpFlags, Oid, Page};
 use pgclinic_model::document::{CureRequest, Place};
+use pgclinic_model::plural;
 
 use super::CuredFiles;
 use super::chain::Chain;
@@ -165,7 +166,10 @@ fn check_block(
         ));
     }
     if block >= blocks {
-        return refuse(format!("the relation has {blocks} blocks, from 0"));
+        return refuse(format!(
+            "the relation has {blocks}, from 0",
+            blocks = plural(blocks, "block")
+        ));
     }
     Ok(())
 }
@@ -268,8 +272,8 @@ impl<'a> HeapPlace<'a> {
         match pointer {
             Some(pointer) => Ok((item, pointer)),
             None => self.refuse(format!(
-                "the page has {} line pointers, from 1",
-                page.line_pointer_count()
+                "the page has {}, from 1",
+                plural(page.line_pointer_count(), "line pointer")
             )),
         }
     }

@@ -5,6 +5,7 @@ use pgclinic_cluster::{ForkFiles, fork_place};
 use pgclinic_format::{BlockNo, Fork};
 use pgclinic_model::document::{Cure, CureOutcome, CureRequest, PageChange, Place};
 use pgclinic_model::plan::{Change, Safety};
+use pgclinic_model::{plural, verb_of};
 use pgclinic_source::read_exact_at;
 
 use super::draft::Draft;
@@ -61,8 +62,8 @@ pub(super) fn restore_end(job: &Job<'_>, request: &CureRequest) -> Result<Restor
     let mut evidence = run.evidence.clone();
     if run.blocks.len() > 1 {
         evidence.push(format!(
-            "{} more blocks, each proven in the same way",
-            run.blocks.len() - 1
+            "{}, each proven in the same way",
+            plural(run.blocks.len() - 1, "more block")
         ));
     }
     let (mut pages, mut beside) = (Vec::new(), Vec::new());
@@ -83,9 +84,10 @@ pub(super) fn restore_end(job: &Job<'_>, request: &CureRequest) -> Result<Restor
         },
         place: place(job, request),
         summary: format!(
-            "{} blocks from block {} on are written past the end of the file, as WAL says that they were but for hint bits",
-            run.blocks.len(),
-            request.block
+            "{} from block {} on {} written past the end of the file, as WAL says that they were but for hint bits",
+            plural(run.blocks.len(), "block"),
+            request.block,
+            verb_of(run.blocks.len(), "are")
         ),
         evidence,
         fields: Vec::new(),

@@ -3,6 +3,7 @@
 
 use pgclinic_format::{HeapTuple, LpFlags, Page};
 use pgclinic_model::plan::Safety;
+use pgclinic_model::plural;
 
 use super::dangling::Gone;
 use super::draft::Draft;
@@ -46,5 +47,8 @@ fn zero_page(place: &HeapPlace<'_>) -> Result<Draft> {
         draft = draft.row(item, lost);
         rows += 1;
     }
-    Ok(draft.because(format!("the page holds {rows} row versions")))
+    Ok(draft.because(format!(
+        "the page holds {rows}",
+        rows = plural(rows, "row version")
+    )))
 }

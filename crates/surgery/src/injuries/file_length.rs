@@ -3,6 +3,7 @@
 use pgclinic_format::index_page::{AccessMethod, btree_links};
 use pgclinic_format::{BlockNo, Fork, Page, RelationMap, oid};
 use pgclinic_model::plan::Change;
+use pgclinic_model::plural;
 
 use crate::advice;
 use crate::followers::{LOST_CATALOGS, SHORT_FILES};
@@ -22,7 +23,10 @@ fn cut_without_map(target: &InjuryTarget<'_>, blocks: u64) -> Option<Damage> {
         kept: "removed".into(),
     });
     let changes = std::iter::once(cut).chain(remove).collect();
-    let words = format!("the file truncated to {blocks} blocks, its map removed");
+    let words = format!(
+        "the file truncated to {blocks}, its map removed",
+        blocks = plural(blocks, "block")
+    );
     Damage::changes(changes, words)
 }
 
@@ -57,7 +61,11 @@ fn cut_within_map(target: &InjuryTarget<'_>, seed: u64) -> Option<Damage> {
     let left = 1 + seed.checked_rem(marked)?;
     let len = left * block_bytes(target);
     (len < bytes).then_some(())?;
-    let damage = Damage::cut(target, len, format!("the file truncated to {left} blocks"));
+    let damage = Damage::cut(
+        target,
+        len,
+        format!("the file truncated to {left}", left = plural(left, "block")),
+    );
     // An index that would know rows there and knows none leaves only the map to be wrong.
     let proven = entries_to(target, left..u64::MAX) > 0 || !has_complete_btree(target);
     let root = proven.then_some("file-truncated");
@@ -134,7 +142,11 @@ fn cut_last_block_of_btree(target: &InjuryTarget<'_>, _seed: u64) -> Option<Dama
     let (_, next) = neighbours(target, previous).filter(|_| previous != 0)?;
     (u64::from(next) == left).then_some(())?;
     let len = left * block_bytes(target);
-    let damage = Damage::cut(target, len, format!("the file truncated to {left} blocks"));
+    let damage = Damage::cut(
+        target,
+        len,
+        format!("the file truncated to {left}", left = plural(left, "block")),
+    );
     let damage = damage.must(&["btree-link-beyond-end"]);
     Some(damage.may(&[&["pages-beyond-end"]]))
 }

@@ -1,6 +1,7 @@
 //! Injuries that take files of relations and databases away.
 
 use pgclinic_model::plan::Change;
+use pgclinic_model::plural;
 use pgclinic_source::{Entry, EntryKind};
 
 use crate::advice;
@@ -85,7 +86,7 @@ fn empty_database_directory(target: &InjuryTarget<'_>, _seed: u64) -> Option<Dam
         kept: format!("removed-{number}"),
     };
     let changes: Vec<Change> = files.zip(0..).map(remove).collect();
-    let words = format!("{} files of {directory} removed", changes.len());
+    let words = format!("{} of {directory} removed", plural(changes.len(), "file"));
     let damage = Damage::changes(changes, words)?;
     let damage = damage.must(&["missing-database-directory"]);
     Some(damage.may(&[LOST_CATALOGS]))

@@ -10,6 +10,7 @@
 
 use pgclinic_format::control_file::{Checkpoint, CheckpointRest};
 use pgclinic_format::{ControlFile, Lsn, Xid};
+use pgclinic_model::{plural, verb_of};
 
 use super::ground::Ground;
 use super::numbers::Numbers;
@@ -188,8 +189,7 @@ impl Ground<'_> {
         }
         if younger > 0 {
             warnings.push(format!(
-                "{younger} pages were changed after the redo point of the last known checkpoint: what else was changed then, and did not reach the files, is lost and cannot be counted"
-            ));
+                "{younger} {were} changed after the redo point of the last known checkpoint: what else was changed then, and did not reach the files, is lost and cannot be counted", younger = plural(younger, "page"), were = verb_of(younger, "were")));
         }
         warnings
     }

@@ -10,6 +10,7 @@ use pgclinic_format::control_file::{FILE_BYTES, State, places};
 use pgclinic_format::wal::build::first_page;
 use pgclinic_model::document::FieldChange;
 use pgclinic_model::plan::Safety;
+use pgclinic_model::plural;
 use pgclinic_source::{EntryKind, Presence};
 
 use super::directories::with_parents;
@@ -233,14 +234,14 @@ fn warnings(filled: &Filled, fates: &Fates, pages: &PageCounters) -> Vec<String>
     }
     if filled.disagreed > 0 {
         warnings.push(format!(
-            "hint bits of {} transactions contradict each other: nothing is written of those, and they count as rolled back where no hint bit says otherwise",
-            filled.disagreed
+            "hint bits of {} contradict each other: nothing is written of those, and they count as rolled back where no hint bit says otherwise",
+            plural(filled.disagreed, "transaction")
         ));
     }
     if !pages.not_read.is_empty() {
         warnings.push(format!(
-            "{} places of files could not be read: higher numbers may stand there",
-            pages.not_read.len()
+            "{} of files could not be read: higher numbers may stand there",
+            plural(pages.not_read.len(), "place")
         ));
     }
     warnings

@@ -8,6 +8,7 @@ use std::time::Instant;
 
 use pgclinic_cluster::Cluster;
 use pgclinic_model::document::RehearsalScore;
+use pgclinic_model::plural;
 use pgclinic_report::Document;
 use pgclinic_servers::{RunAs, Scratch};
 use pgclinic_surgery::{DamageBudget, Injury, PageBudget, injury_named};
@@ -97,10 +98,11 @@ fn exam(
     let directory = &absolute(directory)?;
     let injuries = rehearsal::hide(&cluster, &wanted, directory, &mut say, &stop)?;
     let words = format!(
-        "{} is damaged in {injuries} places, and {} knows which: do not look into it\nfind and mend the damage; the exam is marked by: pgclinic drill --exam {}\n",
+        "{} is damaged in {injuries}, and {} knows which: do not look into it\nfind and mend the damage; the exam is marked by: pgclinic drill --exam {}\n",
         directory.display(),
         rehearsal::key_of(directory).display(),
-        directory.display()
+        directory.display(),
+        injuries = plural(injuries, "place")
     );
     write!(world.stdout, "{words}")
         .map_err(|error| Failure::new(format!("cannot write to stdout: {error}")))?;

@@ -8,6 +8,7 @@ use pgclinic_cluster::wal::{Evidence, ForkEnd, NotProven};
 use pgclinic_cluster::{Cluster, ForkFiles, MissingBlocks, RelationFileName};
 use pgclinic_format::Fork;
 use pgclinic_model::document::{CheckDocument, CureRequest, FileKind, NotHealed};
+use pgclinic_model::plural;
 use pgclinic_model::{Finding, Severity, shell_word};
 use pgclinic_surgery::cures::{ProvenRun, RESTORE_END};
 
@@ -159,7 +160,8 @@ fn proven_end(table: &TruncatedTable, end: Option<&ForkEnd>) -> Result<u32, Stri
     }
     if blocks <= table.missing.first {
         return Err(format!(
-            "by WAL and copies the table has {blocks} blocks, and no more"
+            "by WAL and copies the table has {blocks}, and no more",
+            blocks = plural(blocks, "block")
         ));
     }
     Ok(blocks)
@@ -176,7 +178,10 @@ fn end_words(table: &TruncatedTable, blocks: u32, end: Option<&ForkEnd>) -> Stri
             blocks - 1
         )
     } else {
-        format!("the table has {blocks} blocks by the copy and all WAL since")
+        format!(
+            "the table has {blocks} by the copy and all WAL since",
+            blocks = plural(blocks, "block")
+        )
     }
 }
 

@@ -37,7 +37,8 @@ pub(super) fn run(arguments: &Arguments, world: &mut Env<'_>) -> Result<Exit, Fa
         sources.extend(Source::open(path)?);
     }
     let into = &arguments.into;
-    let document = of(&sources, into, &arguments.judge)?;
+    let mut document = of(&sources, into, &arguments.judge)?;
+    arguments.output.close(&mut document, world)?;
     let names = unique_names(&recorded(&sources));
     let paths = sources.iter().map(|source| source.folder().path());
     let gathered = gather(paths.zip(names), into)?;
@@ -47,7 +48,7 @@ pub(super) fn run(arguments: &Arguments, world: &mut Env<'_>) -> Result<Exit, Fa
         world.say(&format!("lab: the page is {}", into.join(PAGE).display()));
     }
     let exit = super::report::exit_of(&document);
-    Ok(arguments.output.give(document, exit, world))
+    Ok(arguments.output.give_again(&document, exit, world))
 }
 
 /// The document of all machines together; `directory` is where their raw files lie, or are going

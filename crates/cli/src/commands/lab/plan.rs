@@ -2,6 +2,7 @@
 
 use clap::Args;
 use pgclinic_lab::{Arm, Cost, Plan, SkippedHere, skipped_here};
+use pgclinic_model::{plural, verb_of};
 use serde::Serialize;
 
 use super::arguments::{PlanArgs, SiteArgs};
@@ -88,26 +89,26 @@ fn words(question: &str, plan: &Plan, skipped: &SkippedHere) -> String {
         .count();
     let blocks = plan.planned_blocks();
     let mut text = format!(
-        "{}: {question}\nplan {}, scale {}, seed {}: {} runs in {} blocks, {controls} of them controls\n{}\n",
+        "{}: {question}\nplan {}, scale {}, seed {}: {} in {}, {controls} of them controls\n{}\n",
         plan.experiment,
         plan.hash,
         plan.scale.name(),
         plan.seed,
-        plan.required_runs(),
-        blocks,
+        plural(plan.required_runs(), "run"),
+        plural(blocks, "block"),
         price(&plan.cost)
     );
     if skipped.runs > 0 {
         let (runs, all) = (skipped.runs, plan.required_runs());
         text.push_str(&format!(
-            "{runs} of the {all} runs are skipped on this machine\n"
+            "{runs} of the {all} runs {} skipped on this machine\n",
+            verb_of(runs, "are")
         ));
     }
     if let (Some(_), Some(budget)) = (plan.spare_from, plan.budget_s) {
         text.push_str(&format!(
-            "what is left of {:.0} minutes goes to the cells whose decision is still open, in at most {blocks} more blocks\n",
-            budget / 60.0
-        ));
+            "what is left of {:.0} minutes goes to the cells whose decision is still open, in at most {blocks}\n",
+            budget / 60.0, blocks = plural(blocks, "more block")));
     }
     if plan.bases_by_block {
         text.push_str(

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use clap::Args;
 use pgclinic_lab::{Error, Experiment, Outcome, RunFolder, RunOptions, RunResult, carry_out};
+use pgclinic_model::plural;
 use pgclinic_report::LAB;
 
 use super::arguments::{JudgeArgs, PlanArgs, SiteArgs};
@@ -88,7 +89,8 @@ fn work(
     if !output.quiet {
         let runs = plan.required_runs();
         world.say(&format!(
-            "lab: {runs} runs, {}, into {place}",
+            "lab: {}, {}, into {place}",
+            plural(runs, "run"),
             price(&plan.cost)
         ));
     }
@@ -140,17 +142,19 @@ fn finish(
     let done = count(|outcome| matches!(outcome, Outcome::Done));
     let skipped = count(|outcome| matches!(outcome, Outcome::Skipped { .. }));
     let broken = results.len() - done - skipped;
-    let document = report::of(experiment, folder, &arguments.judge)?;
+    let mut document = report::of(experiment, folder, &arguments.judge)?;
+    arguments.output.close(&mut document, world)?;
     let page = report::leave_page(&document, folder)?;
     if !arguments.output.quiet {
         world.say(&format!(
-            "lab: {done} runs done, {skipped} skipped, {broken} failed or empty; the page is {}",
-            page.display()
+            "lab: {done} done, {skipped} skipped, {broken} failed or empty; the page is {}",
+            page.display(),
+            done = plural(done, "run")
         ));
     }
     let exit = match broken {
         0 => Exit::Healthy,
         _ => Exit::Incomplete,
     };
-    Ok(arguments.output.give(document, exit, world))
+    Ok(arguments.output.give_again(&document, exit, world))
 }

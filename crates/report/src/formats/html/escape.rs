@@ -28,9 +28,31 @@ impl<T: AsRef<str>> fmt::Display for Esc<T> {
     }
 }
 
+/// What was written so as text again.
+pub(crate) fn unescaped(html: &str) -> String {
+    let letters = [
+        ("&lt;", "<"),
+        ("&gt;", ">"),
+        ("&quot;", "\""),
+        ("&#39;", "'"),
+    ];
+    let text = letters
+        .iter()
+        .fold(html.to_owned(), |text, (name, letter)| {
+            text.replace(name, letter)
+        });
+    text.replace("&amp;", "&")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_written_is_read_again() {
+        let name = "a<b>&lt;\"c\" 'd' &amp;";
+        assert_eq!(unescaped(&Esc(name).to_string()), name);
+    }
 
     #[test]
     fn nothing_opens_a_tag_or_closes_an_attribute() {

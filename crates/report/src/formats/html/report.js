@@ -126,7 +126,11 @@
   };
   addEventListener("hashchange", reveal);
   reveal();
+  // Nobody opens an aside on paper. Long folds stay as they were left.
+  let opened = [];
   addEventListener("beforeprint", () => {
-    for (const closed of document.querySelectorAll("details:not(.page):not([open])")) closed.open = true;
+    opened = [...document.querySelectorAll("details.card:not([open])")];
+    for (const aside of opened) aside.open = true;
   });
+  addEventListener("afterprint", () => { for (const aside of opened) aside.open = false; });
 })();

@@ -9,6 +9,7 @@ use sha2::{Digest, Sha256};
 
 use super::escape::Esc;
 use super::printer;
+use crate::neighbours::{GENERATOR, SUBJECT};
 use crate::view::View;
 
 const STYLE: &str = concat!(
@@ -25,6 +26,7 @@ pub(super) fn open(view: &View, out: &mut dyn io::Write) -> io::Result<()> {
     let script = STANDARD.encode(Sha256::digest(SCRIPT));
     let style = STANDARD.encode(Sha256::digest(STYLE));
     let title = Esc(&view.title);
+    let (command, subject) = (Esc(&view.command), Esc(&view.subject));
     write!(
         out,
         "<!doctype html>\n<html lang=en>\n<head>\n<meta charset=utf-8>\n\
@@ -34,6 +36,7 @@ pub(super) fn open(view: &View, out: &mut dyn io::Write) -> io::Result<()> {
          <meta name=viewport content=\"width=device-width, initial-scale=1\">\n\
          <meta name=referrer content=no-referrer>\n\
          <meta name=color-scheme content=\"light dark\">\n\
+         {GENERATOR}{command}\">\n{SUBJECT}{subject}\">\n\
          <title>{title}</title>\n<style>{STYLE}</style>\n</head>\n<body>\n"
     )?;
     head(view, out)?;

@@ -46,6 +46,24 @@ pub(crate) fn render_with(format: &str, document: &Value, options: &Options<'_>)
     String::from_utf8(out).expect("all formats are text")
 }
 
+/// A document of every kind, and what it is called.
+pub(crate) fn samples() -> [(&'static str, Value); 12] {
+    [
+        ("healthy", healthy()),
+        ("damaged", damaged()),
+        ("incomplete", incomplete()),
+        ("inspect", inspect()),
+        ("drill", drill()),
+        ("blind", blind()),
+        ("rehearsal", rehearsal()),
+        ("experiment", experiment()),
+        ("salvaged", salvaged()),
+        ("measured", measured()),
+        ("differing", differing()),
+        ("heal", heal()),
+    ]
+}
+
 /// What every document begins with.
 pub(crate) fn target() -> Value {
     json!({

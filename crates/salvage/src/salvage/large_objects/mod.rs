@@ -15,6 +15,7 @@ use pgclinic_format::oid::PG_LARGEOBJECT;
 use pgclinic_model::document::{
     DoubtfulObject, LargeObjectsAccount, LossPlace, PLACES_MAX, TableAccount,
 };
+use pgclinic_model::{plural, verb_of};
 use pgclinic_spill::Part;
 use pgclinic_spill::{SortedRecords, SortedRuns};
 
@@ -103,7 +104,11 @@ impl ObjectLosses {
     fn doubtful(&self) -> Vec<DoubtfulObject> {
         let pages = self.pages.iter().map(|(object, pages)| DoubtfulObject {
             object: *object,
-            why: format!("{pages} pages of it that an index names are lost"),
+            why: format!(
+                "{pages} of it that an index names {are} lost",
+                pages = plural(*pages, "page"),
+                are = verb_of(*pages, "are")
+            ),
         });
         let rows = self.rows.iter().filter(|oid| !self.pages.contains_key(oid));
         let rows = rows.map(|object| DoubtfulObject {

@@ -6,6 +6,7 @@
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use pgclinic_model::document::{REFUSED_ROW, TableAccount};
+use pgclinic_model::{plural, verb_of};
 use pgclinic_servers::{ConnectionTarget, CopyIn, Session, SqlError};
 
 use super::super::error::SalvageError;
@@ -303,7 +304,9 @@ impl Loading {
         self.finished.refused += rows;
         if rows > 0 && self.finished.notes.len() < REFUSED_SHOWN {
             let note = format!(
-                "{rows} rows were left out: the extension brings others with the same keys, and they stay"
+                "{rows} {were} left out: the extension brings others with the same keys, and they stay",
+                rows = plural(rows, "row"),
+                were = verb_of(rows, "were")
             );
             self.finished.notes.push(note);
         }

@@ -8,6 +8,7 @@ use pgclinic_cluster::Cluster;
 use pgclinic_format::Oid;
 use pgclinic_model::Progress;
 use pgclinic_model::document::SalvageReport;
+use pgclinic_model::plural;
 use pgclinic_servers::{Session, SqlError};
 
 use super::super::error::SalvageError;
@@ -97,7 +98,10 @@ pub(super) fn load(
     own.file_bytes = own.bytes;
     own.doubtful = pages.into_doubtful();
     if let Some(first) = refused.first() {
-        let what = format!("{} large objects, the first of them {first}", refused.len());
+        let what = format!(
+            "{}, the first of them {first}",
+            plural(refused.len(), "large object")
+        );
         let why = "the destination has objects with these numbers, and they are left as they are";
         account.not_salvaged.push(not_salvaged(&what, why));
     }

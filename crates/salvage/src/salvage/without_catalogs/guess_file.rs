@@ -5,6 +5,7 @@ use std::fmt::Write;
 
 use pgclinic_cluster::Cluster;
 use pgclinic_model::Selection;
+use pgclinic_model::plural;
 
 use super::super::databases;
 use super::{Described, Found, name_of};
@@ -46,7 +47,11 @@ fn add(described: &Described, block_size: u32, text: &mut String) {
     let toast = described.toast.as_ref();
     let toast = toast.map(|files| format!(", TOASTed values in {}", files.path(0)));
     let toast = toast.unwrap_or_default();
-    let _written = writeln!(text, "\n-- file {path}: {pages} pages, {told}{toast}");
+    let _written = writeln!(
+        text,
+        "\n-- file {path}: {pages}, {told}{toast}",
+        pages = plural(pages, "page")
+    );
     if confidence.is_some() {
         let name = format!("\"{}\"", described.files.filenode);
         text.push_str(&statement(&name, &described.guessed));

@@ -8,6 +8,7 @@ use pgclinic_cluster::{
 use pgclinic_format::index_page::AccessMethod;
 use pgclinic_format::types::FIRST_NORMAL_OID;
 use pgclinic_format::{Fork, Oid};
+use pgclinic_model::{plural, verb_of};
 
 use super::super::long_text::{CatalogRoom, TextStore};
 use super::Catalogs;
@@ -240,7 +241,9 @@ impl Reader<'_> {
         let (missed, index) = missed.max()?;
         let name = &relation.name;
         Some(format!(
-            "{name}: {missed} entries of {index} lead to rows that are not there, and what these described is missing"
+            "{name}: {missed} of {index} {lead} to rows that are not there, and what these described is missing",
+            missed = plural(missed, "entry"),
+            lead = verb_of(missed, "lead")
         ))
     }
 }

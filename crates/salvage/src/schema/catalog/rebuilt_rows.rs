@@ -7,6 +7,7 @@ use pgclinic_format::Oid;
 use pgclinic_format::index_page::AccessMethod;
 use pgclinic_format::oid::PG_CLASS;
 use pgclinic_format::types::FIRST_NORMAL_OID;
+use pgclinic_model::{plural, verb_of};
 
 use super::Catalogs;
 
@@ -46,8 +47,7 @@ impl Catalogs<'_> {
             .count();
         if users > 0 {
             self.troubles.push(format!(
-                "pg_class: {users} rows are put together from other catalogs: options and rights of what they describe, and bounds of partitions, are lost"
-            ));
+                "pg_class: {users} {are} put together from other catalogs: options and rights of what they describe, and bounds of partitions, are lost", users = plural(users, "row"), are = verb_of(users, "are")));
         }
     }
 
