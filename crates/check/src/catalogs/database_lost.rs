@@ -58,9 +58,9 @@ impl ClusterCheck for DatabaseLost {
 fn report_logged(cluster: &Cluster, out: &mut Findings) {
     for home in cluster.homes_lost_by_wal() {
         let message = format!(
-            "the row of database {oid} (directory {folder}) in pg_database is lost: WAL has rows that committed transactions wrote there, and no record that removes it",
+            "the row of database {oid} (directory {directory}) in pg_database is lost: WAL has rows that committed transactions wrote there, and no record that removes it",
             oid = home.database,
-            folder = home.folder,
+            directory = home.folder,
         );
         let mut place = file_place(&home.folder, FileKind::File);
         place.database_oid = Some(home.database);

@@ -118,7 +118,7 @@ impl Touched {
         })
     }
 
-    /// The file is removed, or its directory is removed or copied anew.
+    /// The file is removed, or its directory is removed or made again.
     pub(crate) fn removes(&self, file: FileNumber) -> bool {
         self.dropped.contains(&file)
             || self.databases.contains(&file.database)

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use pgclinic_format::Fork;
 use pgclinic_model::document::{CheckDocument, FileKind, NotHealed, RelationSummary};
-use pgclinic_model::{Finding, Severity, shell_word};
+use pgclinic_model::{Finding, Severity, plural, shell_word};
 use pgclinic_surgery::checksums::PageOfFork;
 
 use super::accused::Accusation;
@@ -102,7 +102,7 @@ pub(super) fn not_of_a_page(path: &str, findings: &[&Finding], pgdata: &str) -> 
         .collect();
     let more = findings.len().saturating_sub(FINDINGS_SHOWN);
     if more > 0 {
-        why.push(format!("and {more} more findings of this file"));
+        why.push(format!("and {} of this file", plural(more, "more finding")));
     }
     let rules: BTreeSet<&str> = findings.iter().map(|own| own.rule.as_str()).collect();
     let of_index = findings
