@@ -19,11 +19,13 @@ use crate::row_places::RowPlaces;
 use crate::witness::lost_databases;
 
 /// What is not known where a page of `pg_database` cannot be read.
-const NAMES: &str = "names of databases";
+pub(crate) const DATABASE_NAMES: &str = "names of databases";
 
 /// The same once the WAL of a running server was applied: now its indexes can be compared with it.
 pub(crate) fn read_databases_again(cluster: &mut Cluster) {
-    cluster.troubles.retain(|trouble| trouble.what != NAMES);
+    cluster
+        .troubles
+        .retain(|trouble| trouble.what != DATABASE_NAMES);
     read_databases(cluster);
 }
 
@@ -72,7 +74,7 @@ pub(crate) fn read_databases(cluster: &mut Cluster) {
             plural(rows.unreadable.len(), "page"),
             plural(rows.broken_rows, "row")
         );
-        ReadGap::new(NAMES, why)
+        ReadGap::new(DATABASE_NAMES, why)
     });
     let places = rows.places();
     cluster.troubles.extend(trouble);

@@ -9,6 +9,7 @@ use pgclinic_format::{BlockNo, Lsn, Oid, Page};
 
 use crate::cluster::Cluster;
 use crate::database::LostDatabase;
+use crate::databases::DATABASE_NAMES;
 use crate::files::{DatabaseDirectory, ForkFiles, read_block};
 use crate::transaction_log::XactStatus;
 use crate::wal::{Chain, CheckpointState, Replay, ReplayEffect};
@@ -69,6 +70,10 @@ impl Cluster {
     /// Directories of databases that neither `pg_database` nor its indexes name, and whose files
     /// must be there by that WAL.
     pub fn homes_lost_by_wal(&self) -> Vec<&DatabaseDirectory> {
+        let is_read = !self.troubles.iter().any(|own| own.what == DATABASE_NAMES);
+        if !is_read || self.databases.values().all(|own| own.name.is_none()) {
+            return Vec::new();
+        }
         let is_nameless = |home: &&DatabaseDirectory| {
             let known = self.databases.get(&home.database);
             let is_lost = |lost: &LostDatabase| lost.oid == home.database;
@@ -81,13 +86,10 @@ impl Cluster {
         logged.collect()
     }
 
-    /// Neither the WAL before the redo point nor the one behind it removes or remakes the file.
+    /// The WAL behind the redo point neither removes nor remakes the file.
     fn keeps_file(&self, file: FileNumber) -> bool {
-        let is_removed = self
-            .wal_of_rows()
-            .is_none_or(|wal| wal.touched.removes(file));
         let replay = self.needs_recovery().then(|| self.replay()).flatten();
-        !is_removed && replay.is_none_or(|replay| replay.keeps_length(file))
+        replay.is_none_or(|replay| replay.keeps_length(file))
     }
 
     /// That WAL, where the files are those that the checkpoint left, or that recovery is about to
@@ -97,8 +99,7 @@ impl Cluster {
         self.control.trusted().filter(|_| is_at_rest)?;
         let is_found = matches!(self.wal_survey()?.checkpoint, CheckpointState::Found { .. });
         let is_known = !self.needs_recovery() || self.replay().is_some_and(Replay::is_complete);
-        let wal = self.recent_wal().filter(|_| is_found && is_known)?;
-        (!wal.touched.has_overflowed()).then_some(wal)
+        self.recent_wal().filter(|_| is_found && is_known)
     }
 }
 

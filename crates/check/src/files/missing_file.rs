@@ -53,7 +53,7 @@ impl DatabaseCheck for MissingFile {
                     .or_insert(relation);
             }
         }
-        report_logged(database, &inventory, &missing, out);
+        report_logged(database, &inventory, out);
         for relation in missing.into_values() {
             // Without its folder it is counted by the rule missing-database-directory.
             let Some(home) = inventory.home(relation) else {
@@ -80,18 +80,13 @@ impl DatabaseCheck for MissingFile {
 
 /// Files that no row of `pg_class` names, and to which committed transactions wrote rows: the
 /// directory is not the one that the server worked with, or an older one.
-fn report_logged(
-    database: &DatabaseContext<'_>,
-    inventory: &Inventory<'_>,
-    missing: &BTreeMap<(Oid, Oid), &Relation>,
-    out: &mut Findings,
-) {
+fn report_logged(database: &DatabaseContext<'_>, inventory: &Inventory<'_>, out: &mut Findings) {
     let (cluster, oid) = (database.cluster, database.catalog.database);
     for file in cluster.files_with_logged_rows(oid) {
         let mut homes = cluster.homes.iter();
         let home = homes.find(|own| own.tablespace == file.tablespace && own.database == oid);
-        let is_told = missing.contains_key(&(file.tablespace, file.filenode));
-        let Some(home) = home.filter(|_| !is_told) else {
+        let named = database.catalog.by_file(file.tablespace, file.filenode);
+        let Some(home) = home.filter(|_| named.is_none()) else {
             continue;
         };
         let files = cluster.fork_files(home, file.filenode, Fork::Main);

@@ -413,7 +413,7 @@ fn a_zeroed_index_page_of_a_changed_table_is_found_after_a_checkpoint() {
     let mut left_out = without.coverage.not_checked.iter();
     assert!(left_out.any(|own| {
         own.what
-            .starts_with("order and links of index pages of 1 tables")
+            .starts_with("order and links of index pages of 1 table")
     }));
     let found = looked(&checkpoints);
     assert_eq!(found.verdict, Verdict::Damaged, "{}", told(&found));

@@ -108,7 +108,7 @@ struct Arguments {
     /// state, instead of all losses.
     #[arg(long, value_name = "N")]
     shots: Option<usize>,
-    /// Rehearsal
+    /// Ward
     #[arg(long, value_name = "NAME", value_enum, default_value = "injuries", conflicts_with_all = ["blind", "injury", "large"])]
     ward: WardName,
     /// One cell in ten of the ward loss

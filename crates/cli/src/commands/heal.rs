@@ -44,7 +44,7 @@ use consent::Consents;
 use evidence::{EvidenceArgs, Found, Search};
 use live::LiveArgs;
 
-/// How deep damage is looked for.
+/// How deep to look for damage.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 enum LevelOfHeal {
     /// All that a page, its fork and its maps decide
@@ -92,7 +92,7 @@ struct Arguments {
     /// Without it, what keeps a server from starting is planned for first.
     #[arg(long, conflicts_with_all = ["at", "undo", "resume"])]
     pages: bool,
-    /// How deep damage is looked for
+    /// How deep
     ///
     /// At level full TOASTed values are read, and rows are compared with index entries: a page that
     /// is sound by itself, and is not what it was, is found and given back.

@@ -46,16 +46,39 @@ impl RowChanges {
         }
     }
 
-    /// What was cut off may come back as another page.
+    /// What was cut off may come back as another page, and what was removed need not be there.
     pub(crate) fn note_files(&mut self, event: &Event<'_>) {
-        if let Event::Truncated {
-            file,
-            blocks: Some(blocks),
-        } = event
-            && let Some(changes) = self.files.get_mut(file)
-        {
-            self.known -= changes.blocks.split_off(blocks).len();
+        match event {
+            Event::Ended(ended) => ended.files().for_each(|file| self.forget(file)),
+            Event::Truncated {
+                file,
+                blocks: Some(blocks),
+            } => self.cut(*file, *blocks),
+            Event::DatabaseCreated { database, .. } | Event::DatabaseDropped { database } => {
+                self.forget_all(|file| file.database == *database);
+            }
+            Event::TablespaceDropped(tablespace) => {
+                self.forget_all(|file| file.tablespace == *tablespace);
+            }
+            _ => {}
         }
+    }
+
+    fn cut(&mut self, file: FileNumber, blocks: BlockNo) {
+        if let Some(changes) = self.files.get_mut(&file) {
+            self.known -= changes.blocks.split_off(&blocks).len();
+        }
+    }
+
+    fn forget(&mut self, file: FileNumber) {
+        let gone = self.files.remove(&file);
+        self.known -= gone.map_or(0, |changes| changes.blocks.len());
+    }
+
+    fn forget_all(&mut self, is_gone: impl Fn(&FileNumber) -> bool) {
+        self.files.retain(|file, _| !is_gone(file));
+        let kept = self.files.values();
+        self.known = kept.map(|changes| changes.blocks.len()).sum();
     }
 
     /// What is known of a file.

@@ -73,7 +73,7 @@ pub struct Chain {
     /// Transactions that were prepared and not ended, since the last break.
     pub prepared: BTreeSet<u32>,
     /// Blocks and files that they speak of, since the last break.
-    pub(crate) touched: Touched,
+    touched: Touched,
     /// What they do to rows, since the last break.
     pub(crate) rows: RowChanges,
 }

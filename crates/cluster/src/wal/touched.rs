@@ -119,15 +119,10 @@ impl Touched {
     }
 
     /// The file is removed, or its directory is removed or made again.
-    pub(crate) fn removes(&self, file: FileNumber) -> bool {
+    fn removes(&self, file: FileNumber) -> bool {
         self.dropped.contains(&file)
             || self.databases.contains(&file.database)
             || self.tablespaces.contains(&file.tablespace)
-    }
-
-    /// There were too many blocks or files to remember.
-    pub(crate) fn has_overflowed(&self) -> bool {
-        self.overflowed
     }
 
     /// A record speaks of the block; only the first one counts.

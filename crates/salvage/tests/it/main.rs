@@ -32,6 +32,7 @@ mod lost_keys;
 mod lost_relations;
 mod missing_wal;
 mod old_indexes;
+mod older_directory;
 mod our_own_failure;
 mod partial_values;
 mod resume;

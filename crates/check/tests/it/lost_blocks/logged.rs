@@ -1,9 +1,13 @@
 //! WAL from before the shutdown speaks for a table without index and map.
 
-use pgclinic_model::{Level, Verdict};
-use pgclinic_servers::Checksums;
+use std::fs::File;
+use std::os::unix::fs::FileExt;
 
-use super::{Clinic, told, truncate, zero};
+use pgclinic_model::{Level, Verdict};
+use pgclinic_servers::{Checksums, StopMode};
+use pgclinic_testkit::execute;
+
+use super::{Clinic, PAGE, told, truncate, zero};
 
 /// Tables whose pages are in WAL, the second one truncated and filled up again, the third one
 /// copied with a page that was made ahead.
@@ -28,5 +32,25 @@ fn pages_that_wal_wrote_are_missed_without_an_index() {
         truncate(&path, 3);
         let truncated = told(&clinic.check(Level::Structure));
         assert_eq!(truncated, [one("file-truncated", None)], "{major}");
+    }
+}
+
+#[test]
+fn a_page_that_lost_its_last_write_is_older_than_wal() {
+    for major in [13, 18] {
+        let mut clinic = Clinic::on(major, Checksums::On, SQL);
+        let path = clinic.path("public.bare");
+        clinic.stop();
+        let before = std::fs::read(&path).expect("the table");
+        let mut server = clinic.copy.start().expect("a server");
+        execute(&server, "UPDATE public.bare SET what = 'new' WHERE id = 7");
+        server.stop(StopMode::Fast).expect("it stops");
+        let sound = clinic.check(Level::Structure);
+        assert_eq!(sound.verdict, Verdict::Healthy, "{sound:#?}");
+        let file = File::options().write(true).open(&path).expect("a file");
+        file.write_all_at(&before[..PAGE as usize], 0)
+            .expect("a write");
+        let one = ("page-older-than-wal".into(), "bare".into(), Some(0), None);
+        assert_eq!(told(&clinic.check(Level::Structure)), [one], "{major}");
     }
 }
