@@ -18,6 +18,8 @@ use crate::wal::touched::Touched;
 
 /// Breaks of older WAL that are told.
 const BREAKS_MAX: usize = 100;
+/// Bytes before the redo point that every look at the rows in WAL reads.
+const RECENT_BYTES: u64 = 32 << 20;
 /// Prepared transactions that are remembered; `max_prepared_transactions` is far lower.
 const PREPARED_MAX: usize = 1 << 16;
 
@@ -123,7 +125,7 @@ impl WalSurvey {
         chain_from(source, recovery, self.oldest)
     }
 
-    /// Reads those of the segment with the redo point and of the one before.
+    /// Reads the last of them.
     pub(crate) fn recent(&self, source: &dyn Source, recovery: &Recovery) -> Chain {
         chain_from(source, recovery, self.recent_from(recovery))
     }
@@ -134,8 +136,8 @@ impl WalSurvey {
     }
 
     fn recent_from(&self, recovery: &Recovery) -> u64 {
-        let redo = recovery.shape.segment_number(recovery.start.redo);
-        self.oldest.max(redo.saturating_sub(1))
+        let from = recovery.start.redo.0.saturating_sub(RECENT_BYTES);
+        self.oldest.max(recovery.shape.segment_number(Lsn(from)))
     }
 }
 

@@ -417,7 +417,7 @@ fn omit(script: &mut String, what: &str, why: &str) {
 fn warning(question: &str) -> String {
     let body = format!(
         "\nDECLARE\n  left_out bigint := ({question});\nBEGIN\n  IF left_out > 0 THEN\n    \
-         RAISE WARNING '% rows were left out: the extension brings others with the same keys', left_out;\n  END IF;\nEND "
+         RAISE WARNING '% left out: the extension brings others with the same keys', CASE left_out WHEN 1 THEN '1 row was' ELSE left_out || ' rows were' END;\n  END IF;\nEND "
     );
     format!("DO {};\n", dollar_quoted(&body))
 }

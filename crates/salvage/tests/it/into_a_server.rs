@@ -232,7 +232,7 @@ fn large_objects_go_into_the_server() {
         .filter(|told| !told.inherent)
         .map(|told| told.what.as_str())
         .collect();
-    assert_eq!(told, ["1 large objects, the first of them 30003"]);
+    assert_eq!(told, ["1 large object, the first of them 30003"]);
     assert_eq!(account.large_objects[0].objects, 4002);
     let found = again.query(OBJECTS).expect("objects");
     let without_last = |rows: &[pgclinic_servers::TextRow]| rows[..4002].to_vec();

@@ -161,6 +161,10 @@ const RULES_WITHOUT_INJURY: [(&str, &str); 18] = [
         "pg_database is one page, without which no database has a name: pgclinic drill --ward loss",
     ),
     (
+        "page-older-than-wal",
+        "an older state of a page is in no cluster that has not had it: crates/check/tests/it/lost_blocks/logged.rs",
+    ),
+    (
         "orphan-database-directory",
         "a journal keeps files, not directories: crates/check/tests/it/catalog_rows.rs",
     ),
