@@ -464,7 +464,12 @@ impl Cluster {
 
     /// The segments of one fork, asked one by one; empty when the file is not there. At one that is
     /// out of reach it ends too, and [`Cluster::unreadable`] has its name.
-    pub fn fork_files(&self, home: &DatabaseDirectory, filenode: Oid, fork: Fork) -> ForkFiles {
+    pub(crate) fn fork_files(
+        &self,
+        home: &DatabaseDirectory,
+        filenode: Oid,
+        fork: Fork,
+    ) -> ForkFiles {
         let mut files = ForkFiles {
             home: home.clone(),
             filenode,

@@ -5,8 +5,10 @@
 use std::collections::BTreeSet;
 
 use pgclinic_format::wal::FileNumber;
-use pgclinic_format::{BlockNo, Lsn, Oid, Page};
+use pgclinic_format::{BlockNo, Fork, Lsn, Oid, Page};
+use pgclinic_source::Presence;
 
+use crate::catalog::Catalog;
 use crate::cluster::Cluster;
 use crate::database::LostDatabase;
 use crate::databases::DATABASE_NAMES;
@@ -34,7 +36,7 @@ impl Cluster {
         let Some(changes) = changes.filter(|_| self.keeps_file(file)) else {
             return Vec::new();
         };
-        let replay = self.needs_recovery().then(|| self.replay()).flatten();
+        let replay = self.replay_that_is_due();
         let is_read = |block: BlockNo| {
             let fate = |replay: &Replay| replay.fate(file, fork.fork, block);
             let fate = replay.map(fate);
@@ -52,19 +54,23 @@ impl Cluster {
         outdated.collect()
     }
 
-    /// Files of a database to which committed transactions wrote rows, by WAL from before the last
-    /// checkpoint, and which nothing has removed since.
-    pub fn files_with_logged_rows(&self, database: Oid) -> BTreeSet<FileNumber> {
-        let Some(wal) = self.wal_of_rows() else {
-            return BTreeSet::new();
-        };
-        let files = wal.rows.files();
-        let own = files.filter(|(file, _)| file.database == database && self.keeps_file(*file));
-        let committed = own.filter(|(_, changes)| {
-            let mut writers = changes.writers.iter();
-            writers.any(|xid| self.transactions.status(*xid) == Some(XactStatus::Committed))
+    /// Main forks of a database that are missing and that its catalogs do not name, though
+    /// committed transactions wrote rows to them: the directory is not the one that the server
+    /// worked with, or an older one.
+    pub fn files_missing_by_wal(&self, catalog: &Catalog) -> Vec<ForkFiles> {
+        let logged = self.files_with_logged_rows(catalog.database).into_iter();
+        let is_named = |file: &FileNumber| catalog.by_file(file.tablespace, file.filenode);
+        let nameless = logged.filter(|file| is_named(file).is_none());
+        let files = nameless.filter_map(|file| {
+            let is_home = |home: &&DatabaseDirectory| {
+                home.database == file.database && home.tablespace == file.tablespace
+            };
+            let home = self.homes.iter().find(is_home)?;
+            Some(self.fork_files(home, file.filenode, Fork::Main))
         });
-        committed.map(|(file, _)| file).collect()
+        let source = self.source().as_ref();
+        let is_missing = |files: &ForkFiles| Presence::of_file(source, &files.path(0)).is_missing();
+        files.filter(is_missing).collect()
     }
 
     /// Directories of databases that neither `pg_database` nor its indexes name, and whose files
@@ -86,10 +92,29 @@ impl Cluster {
         logged.collect()
     }
 
+    /// Files of a database to which committed transactions wrote rows, and which nothing has
+    /// removed since.
+    fn files_with_logged_rows(&self, database: Oid) -> BTreeSet<FileNumber> {
+        let Some(wal) = self.wal_of_rows() else {
+            return BTreeSet::new();
+        };
+        let files = wal.rows.files();
+        let own = files.filter(|(file, _)| file.database == database && self.keeps_file(*file));
+        let committed = own.filter(|(_, changes)| {
+            let mut writers = changes.writers.iter();
+            writers.any(|xid| self.transactions.status(*xid) == Some(XactStatus::Committed))
+        });
+        committed.map(|(file, _)| file).collect()
+    }
+
     /// The WAL behind the redo point neither removes nor remakes the file.
     fn keeps_file(&self, file: FileNumber) -> bool {
-        let replay = self.needs_recovery().then(|| self.replay()).flatten();
+        let replay = self.replay_that_is_due();
         replay.is_none_or(|replay| replay.keeps_length(file))
+    }
+
+    fn replay_that_is_due(&self) -> Option<&Replay> {
+        self.needs_recovery().then(|| self.replay()).flatten()
     }
 
     /// That WAL, where the files are those that the checkpoint left, or that recovery is about to

@@ -78,24 +78,12 @@ impl DatabaseCheck for MissingFile {
     }
 }
 
-/// Files that no row of `pg_class` names, and to which committed transactions wrote rows: the
-/// directory is not the one that the server worked with, or an older one.
+/// Files that no row of `pg_class` names, and that WAL knows.
 fn report_logged(database: &DatabaseContext<'_>, inventory: &Inventory<'_>, out: &mut Findings) {
-    let (cluster, oid) = (database.cluster, database.catalog.database);
-    for file in cluster.files_with_logged_rows(oid) {
-        let mut homes = cluster.homes.iter();
-        let home = homes.find(|own| own.tablespace == file.tablespace && own.database == oid);
-        let named = database.catalog.by_file(file.tablespace, file.filenode);
-        let Some(home) = home.filter(|_| named.is_none()) else {
-            continue;
-        };
-        let files = cluster.fork_files(home, file.filenode, Fork::Main);
-        let path = files.path(0);
-        if !Presence::of_file(cluster.source().as_ref(), &path).is_missing() {
-            continue;
-        }
+    for files in database.cluster.files_missing_by_wal(database.catalog) {
         let message = format!(
-            "the file {path} is missing: WAL has rows that committed transactions wrote to it, and no record that removes it"
+            "the file {path} is missing: WAL has rows that committed transactions wrote to it, and no record that removes it",
+            path = files.path(0),
         );
         let draft = Draft::new(&MISSING_FILE, message);
         out.add(draft.place(inventory.place_of(&files, 0)));

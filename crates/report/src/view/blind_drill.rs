@@ -2,17 +2,15 @@
 
 use pgclinic_model::document::{BlindDocument, BlindKind, BlindTrial};
 
-use super::drill::{head, level, outcome, verdict};
+use super::drill::{DrillPage, level, outcome};
 use super::{
-    Block, Frame, Look, ParagraphStyle, Part, Row, Table, Tone, View, Words, before_the_end, card,
-    columns, in_terminal, list, looked_at, meaning, not_done, number, on_page, section,
-    target_facts, words,
+    Block, Frame, Look, ParagraphStyle, Part, Row, Table, Tone, View, Words, card, columns,
+    in_terminal, list, looked_at, meaning, not_done, number, on_page, section, words,
 };
 use crate::words as say;
 use crate::words::{byte_range, count, count_of};
 
 pub(super) fn view(document: &BlindDocument) -> View {
-    let (_, word) = outcome(document.interrupted, document.passed);
     let sum = |of: fn(&BlindKind) -> u64| {
         let kinds = document.kinds.iter().map(of);
         count(kinds.fold(0, u64::saturating_add))
@@ -23,38 +21,24 @@ pub(super) fn view(document: &BlindDocument) -> View {
         0 => String::new(),
         left => format!("; {} not fired", say::plural(left, "shot")),
     };
-    let verdict = |more| {
-        let extent = format!("found {found} of {hurtful} shots that hurt in {time}{left}");
-        let outcome = outcome(document.interrupted, document.passed);
-        verdict(outcome, extent, more)
+    let extent = format!("found {found} of {hurtful} shots that hurt in {time}{left}");
+    let page = DrillPage {
+        title: "Blind drill",
+        command: "pgclinic drill --blind",
+        target: &document.target,
+        tool: &document.tool,
+        server: &document.server,
+        seed: document.seed,
+        outcome: outcome(document.interrupted, document.passed),
+        extent,
+        about: looked_at(&document.target, &document.tool, &[level(document.level)]),
+        meaning: meaning::blind(document),
     };
-    let about = looked_at(&document.target, &document.tool, &[level(document.level)]);
-    let meaning = meaning::blind(document);
-    let server = format!("{}, seed {}", document.server, document.seed);
-    let mut blocks = vec![
-        head(
-            "Blind drill",
-            &document.server,
-            document.seed,
-            about.clone(),
-        ),
-        on_page(vec![
-            Block::Verdict(verdict(Some(server)).about(about).meaning(meaning.clone())),
-            Block::Facts(target_facts(&document.target)),
-        ]),
-    ];
+    let mut blocks = Vec::new();
     blocks.extend(not_done("Not checked", &document.coverage.not_checked));
     blocks.push(scores(document));
     blocks.extend(misses(&document.misses));
-    blocks.push(before_the_end(&meaning));
-    blocks.push(in_terminal(vec![Block::Verdict(verdict(None))]));
-    View::new(
-        format!("Blind drill {word}"),
-        "pgclinic drill --blind",
-        &document.target.spec,
-        &document.tool,
-        blocks,
-    )
+    page.view(blocks)
 }
 
 fn scores(document: &BlindDocument) -> Block {

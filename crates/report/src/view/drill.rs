@@ -1,14 +1,14 @@
 //! The scoreboard of a drill: what was hurt, what found it, what the server said.
 
 use pgclinic_model::document::{
-    DrillDocument, DrillRow, Level, NotRun, OutcomeCounts, RowOutcome, ServerAnswer,
+    DrillDocument, DrillRow, Level, NotRun, OutcomeCounts, RowOutcome, ServerAnswer, Target, Tool,
 };
 
 use super::picture::{Fate, PartsBar};
 use super::{
-    Block, Fold, Frame, Look, Medium, Part, Row, Span, Style, Table, Tone, Verdict, View, Words,
-    before_the_end, card, entries, fold, in_terminal, left, looked_at, meaning, not_done, number,
-    on_page, reasons_of, rules, section, text, words,
+    Block, Fold, Frame, Look, Meaning, Medium, Part, Row, Span, Style, Table, Tone, Verdict, View,
+    Words, before_the_end, card, entries, fold, in_terminal, left, looked_at, meaning, not_done,
+    number, on_page, reasons_of, rules, section, target_facts, text, words,
 };
 use crate::Options;
 use crate::words as say;
@@ -59,6 +59,42 @@ pub(super) fn view(document: &DrillDocument, options: &Options<'_>) -> View {
     )
 }
 
+/// The page of a drill whose verdict stands at both ends, with what is its own between them.
+pub(super) struct DrillPage<'a> {
+    pub(super) title: &'a str,
+    pub(super) command: &'a str,
+    pub(super) target: &'a Target,
+    pub(super) tool: &'a Tool,
+    pub(super) server: &'a str,
+    pub(super) seed: u64,
+    pub(super) outcome: (Tone, &'static str),
+    pub(super) extent: String,
+    pub(super) about: Words,
+    pub(super) meaning: Meaning,
+}
+
+impl DrillPage<'_> {
+    pub(super) fn view(self, own: Vec<Block>) -> View {
+        let verdict = |more| verdict(self.outcome, self.extent.clone(), more);
+        let server = format!("{}, seed {}", self.server, self.seed);
+        let first = verdict(Some(server))
+            .about(self.about.clone())
+            .meaning(self.meaning.clone());
+        let mut blocks = vec![
+            head(self.title, self.server, self.seed, self.about),
+            on_page(vec![
+                Block::Verdict(first),
+                Block::Facts(target_facts(self.target)),
+            ]),
+        ];
+        blocks.extend(own);
+        blocks.push(before_the_end(&self.meaning));
+        blocks.push(in_terminal(vec![Block::Verdict(verdict(None))]));
+        let title = format!("{} {}", self.title, self.outcome.1);
+        View::new(title, self.command, &self.target.spec, self.tool, blocks)
+    }
+}
+
 /// The colour and the word of a drill's outcome.
 #[expect(
     clippy::fn_params_excessive_bools,
@@ -73,7 +109,7 @@ pub(super) fn outcome(interrupted: bool, passed: bool) -> (Tone, &'static str) {
 }
 
 /// The first lines of a terminal, which ends with the verdict.
-pub(super) fn head(title: &str, server: &str, seed: u64, about: Words) -> Block {
+fn head(title: &str, server: &str, seed: u64, about: Words) -> Block {
     let title = section(format!("{title} on {server}, seed {seed}"));
     in_terminal(vec![title.of(vec![text(about)])])
 }
@@ -84,7 +120,7 @@ pub(super) fn level(level: Level) -> String {
 }
 
 /// The verdict of a drill, with the words of a page.
-pub(super) fn verdict(outcome: (Tone, &str), extent: String, more: Option<String>) -> Verdict {
+fn verdict(outcome: (Tone, &str), extent: String, more: Option<String>) -> Verdict {
     let (tone, word) = outcome;
     Verdict::new(tone, word, extent).more(more.into_iter().map(Words::from).collect())
 }

@@ -2,48 +2,39 @@
 
 use pgclinic_model::document::{LossCell, LossDocument};
 
-use super::drill::{head, level, not_run, outcome, verdict};
+use super::drill::{DrillPage, level, not_run, outcome};
 use super::{
-    Block, Frame, Look, Part, Row, Table, View, Words, before_the_end, columns, in_terminal, list,
-    looked_at, meaning, not_done, number, on_page, section, target_facts, text, words,
+    Block, Frame, Look, Part, Row, Table, View, Words, columns, in_terminal, list, looked_at,
+    meaning, not_done, number, section, text, words,
 };
 use crate::words as say;
 use crate::words::{count, count_of};
 
 pub(super) fn view(document: &LossDocument) -> View {
-    let (_, word) = outcome(false, document.passed);
     let passed = document.cells.iter().filter(|cell| cell.passed).count();
     let (passed, all) = (count_of(passed), count_of(document.cells.len()));
     let time = say::seconds(document.elapsed_s);
-    let verdict = |more| {
-        let (passed, all) = (count(passed), count(all));
-        let extent = format!("{passed} of {all} losses were seen, counted and reported in {time}");
-        verdict(outcome(false, document.passed), extent, more)
+    let (passed, all) = (count(passed), count(all));
+    let extent = format!("{passed} of {all} losses were seen, counted and reported in {time}");
+    let page = DrillPage {
+        title: "Loss drill",
+        command: "pgclinic drill --ward loss",
+        target: &document.target,
+        tool: &document.tool,
+        server: &document.server,
+        seed: document.seed,
+        outcome: outcome(false, document.passed),
+        extent,
+        about: looked_at(&document.target, &document.tool, &[level(document.level)]),
+        meaning: meaning::loss(document),
     };
-    let about = looked_at(&document.target, &document.tool, &[level(document.level)]);
-    let meaning = meaning::loss(document);
-    let server = format!("{}, seed {}", document.server, document.seed);
-    let mut blocks = vec![
-        head("Loss drill", &document.server, document.seed, about.clone()),
-        on_page(vec![
-            Block::Verdict(verdict(Some(server)).about(about).meaning(meaning.clone())),
-            Block::Facts(target_facts(&document.target)),
-        ]),
-    ];
+    let mut blocks = Vec::new();
     blocks.extend(not_done("Not checked", &document.coverage.not_checked));
     blocks.push(matrix(&document.cells));
     blocks.extend(not_run(&document.not_run));
     let failed = document.cells.iter().filter(|cell| !cell.passed);
     blocks.push(in_terminal(failed.map(failure).collect()));
-    blocks.push(before_the_end(&meaning));
-    blocks.push(in_terminal(vec![Block::Verdict(verdict(None))]));
-    View::new(
-        format!("Loss drill {word}"),
-        "pgclinic drill --ward loss",
-        &document.target.spec,
-        &document.tool,
-        blocks,
-    )
+    page.view(blocks)
 }
 
 fn matrix(cells: &[LossCell]) -> Block {

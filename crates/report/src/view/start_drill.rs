@@ -2,54 +2,40 @@
 
 use pgclinic_model::document::{StartDrillCell, StartDrillDocument, StartDrillTable};
 
-use super::drill::{head, not_run, outcome, verdict};
+use super::drill::{DrillPage, not_run, outcome};
 use super::{
-    Block, Frame, Look, Part, Row, Table, View, Words, before_the_end, columns, in_terminal, list,
-    looked_at, meaning, on_page, section, target_facts, text, words,
+    Block, Frame, Look, Part, Row, Table, View, Words, columns, in_terminal, list, looked_at,
+    meaning, section, text, words,
 };
 use crate::words as say;
 use crate::words::{count, count_of};
 
 pub(super) fn view(document: &StartDrillDocument) -> View {
-    let (_, word) = outcome(false, document.passed);
     let passed = document.cells.iter().filter(|cell| cell.passed).count();
     let (passed, all) = (count_of(passed), count_of(document.cells.len()));
     let time = say::seconds(document.elapsed_s);
-    let verdict = |more| {
-        let (passed, all) = (count(passed), count(all));
-        let extent = format!(
-            "{passed} of {all} servers started again with the rows that were promised in {time}"
-        );
-        verdict(outcome(false, document.passed), extent, more)
+    let (passed, all) = (count(passed), count(all));
+    let extent = format!(
+        "{passed} of {all} servers started again with the rows that were promised in {time}"
+    );
+    let page = DrillPage {
+        title: "Start drill",
+        command: "pgclinic drill --ward start",
+        target: &document.target,
+        tool: &document.tool,
+        server: &document.server,
+        seed: document.seed,
+        outcome: outcome(false, document.passed),
+        extent,
+        about: looked_at(&document.target, &document.tool, &[]),
+        meaning: meaning::start_drill(document),
     };
-    let about = looked_at(&document.target, &document.tool, &[]);
-    let meaning = meaning::start_drill(document);
-    let server = format!("{}, seed {}", document.server, document.seed);
-    let mut blocks = vec![
-        head(
-            "Start drill",
-            &document.server,
-            document.seed,
-            about.clone(),
-        ),
-        on_page(vec![
-            Block::Verdict(verdict(Some(server)).about(about).meaning(meaning.clone())),
-            Block::Facts(target_facts(&document.target)),
-        ]),
-    ];
+    let mut blocks = Vec::new();
     blocks.push(wounds(&document.cells));
     blocks.extend(not_run(&document.not_run));
     let failed = document.cells.iter().filter(|cell| !cell.passed);
     blocks.push(in_terminal(failed.map(failure).collect()));
-    blocks.push(before_the_end(&meaning));
-    blocks.push(in_terminal(vec![Block::Verdict(verdict(None))]));
-    View::new(
-        format!("Start drill {word}"),
-        "pgclinic drill --ward start",
-        &document.target.spec,
-        &document.tool,
-        blocks,
-    )
+    page.view(blocks)
 }
 
 fn wounds(cells: &[StartDrillCell]) -> Block {

@@ -168,16 +168,17 @@ pub(super) fn plan_of(
     folder: &str,
     options: &SalvageOptions,
 ) -> Plan {
+    let files = MainForks::of_database(cluster, catalog.database);
     let mut plan = Plan::of(
         cluster,
         catalog,
-        &MainForks::of_database(cluster, catalog.database),
+        &files,
         folder,
         &options.selection,
         options.column_choice(),
         &options.given,
     );
     plan.not_salvaged
-        .extend(older_files::gaps(cluster, catalog, options));
+        .extend(older_files::gaps(cluster, (catalog, &files), options));
     plan
 }
