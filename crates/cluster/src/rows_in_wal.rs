@@ -12,6 +12,7 @@ use crate::catalog::Catalog;
 use crate::cluster::Cluster;
 use crate::database::LostDatabase;
 use crate::databases::DATABASE_NAMES;
+use crate::error::ReadGap;
 use crate::files::{DatabaseDirectory, ForkFiles, read_block};
 use crate::transaction_log::XactStatus;
 use crate::wal::{Chain, CheckpointState, Replay, ReplayEffect};
@@ -90,6 +91,15 @@ impl Cluster {
         let nameless = self.homes.iter().filter(is_nameless);
         let logged = nameless.filter(|home| !self.files_with_logged_rows(home.database).is_empty());
         logged.collect()
+    }
+
+    /// Where that WAL breaks: what stands before cannot be asked.
+    pub fn unasked_rows_in_wal(&self) -> Option<ReadGap> {
+        let broken = self.wal_of_rows()?.breaks.last()?;
+        let why = format!(
+            "{broken}: whether pages lack changes that it has, and whether files are missing, was not asked of what stands before"
+        );
+        Some(ReadGap::new("WAL from before the last checkpoint", why))
     }
 
     /// Files of a database to which committed transactions wrote rows, and which nothing has

@@ -16,5 +16,6 @@ registry! {
         checkpoint_record_missing::CheckpointRecordMissing,
         timeline_history::TimelineHistory,
         older_wal::OlderWal,
+        rows_in_wal::RowsInWal,
     ];
 }

@@ -32,7 +32,9 @@ pub(super) fn of_cluster(cluster: &Cluster, replay: Option<&ReplayAccount>) -> V
     let paced = paced_recovery(cluster, replay);
     let waiting = prepared(cluster).into_iter().chain(lost_prepared(cluster));
     let status = status_gaps(cluster).into_iter().chain(waiting);
-    let gaps = control.into_iter().chain(wal).chain(paced);
+    let unasked = cluster.unasked_rows_in_wal();
+    let unasked = unasked.map(|gap| not_salvaged(&gap.what, &gap.why));
+    let gaps = control.into_iter().chain(wal).chain(paced).chain(unasked);
     gaps.chain(status).collect()
 }
 
