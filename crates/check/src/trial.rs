@@ -168,5 +168,6 @@ fn relation() -> Relation {
         columns: None,
         layouts: None,
         index: None,
+        being_built: false,
     }
 }

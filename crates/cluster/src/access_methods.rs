@@ -30,9 +30,28 @@ pub(crate) const PG_AM_COLUMNS: [CatalogColumn; 3] = [
     column("amname", 64),
     column("amhandler", 4),
 ];
-/// The columns of `pg_index` up to the table, the same in all majors.
-pub(crate) const PG_INDEX_COLUMNS: [CatalogColumn; 2] =
-    [column("indexrelid", 4), column("indrelid", 4)];
+/// The columns of `pg_index` up to `indisready`, the numbers of columns as one, and so the flags.
+pub(crate) const PG_INDEX_COLUMNS: [CatalogColumn; 4] = [
+    column("indexrelid", 4),
+    column("indrelid", 4),
+    column("numbers", 4),
+    CatalogColumn {
+        name: "flags",
+        layout: ColumnLayout {
+            attlen: 9,
+            attalign: 1,
+        },
+    },
+];
+
+/// What the flags of a row of `pg_index` say.
+pub(crate) fn is_valid_and_ready(flags: &[u8], major: u16) -> bool {
+    // 15 brought indnullsnotdistinct, before them.
+    let shift = usize::from(major >= 15);
+    [5, 7]
+        .iter()
+        .all(|flag| flags.get(flag + shift) == Some(&1))
+}
 
 /// A row of `pg_am`.
 pub(crate) struct MethodRow {

@@ -1,6 +1,6 @@
 //! One database's relations with names, columns, indexes and types, read from its catalogs.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
 use pgclinic_format::datum::TypeInfo;
@@ -13,7 +13,7 @@ use pgclinic_model::{plural, verb_of};
 
 use pgclinic_source::Presence;
 
-use crate::access_methods::{self, MethodRow, PG_AM_COLUMNS, PG_INDEX_COLUMNS};
+use crate::access_methods::{self, MethodRow, PG_AM_COLUMNS, PG_INDEX_COLUMNS, is_valid_and_ready};
 use crate::attached_columns::{attach_columns, attach_toast_owners, only_element};
 use crate::catalog_encoding::CatalogEncoding;
 use crate::catalog_places::{AttributePlaces, ClassPlaces};
@@ -28,7 +28,7 @@ use crate::heap_scan::{HeapScan, RawRow};
 use crate::index::{Index, OpClass};
 use crate::index_rows::equal_image_of_row;
 use crate::lost_rows::{attach_toast_of_lost, settle_lost};
-use crate::relation::{Column, Relation};
+use crate::relation::{Column, RelKind, Relation};
 use crate::row_places::RowPlaces;
 use crate::state::State;
 use crate::types::TypeRows;
@@ -317,12 +317,20 @@ impl Reader<'_> {
         attach_toast_owners(&mut catalog.relations);
         catalog.encrypts = self.read_access_methods(&mut catalog.relations);
         if depth == Depth::Names {
+            if self.cluster.needs_recovery() {
+                self.mark_indexes_being_built(&mut catalog.relations);
+            }
             return;
         }
         catalog.partial_columns = attach_columns(&mut catalog.relations, columns);
         self.attach_missing_values(&mut catalog.relations);
         catalog.classes = self.read_classes(&catalog.relations);
         self.attach_indexes(&mut catalog.relations, &catalog.classes);
+        for relation in catalog.relations.values_mut() {
+            let is_finished = |index: &Index| index.valid && index.ready;
+            relation.being_built = relation.kind == RelKind::Index
+                && !relation.index.as_ref().is_some_and(is_finished);
+        }
         settle_lost(catalog);
         catalog.collations = self.read_collations(&catalog.relations, catalog.database);
         catalog.sequences = self.read_sequences(&catalog.relations);
@@ -674,20 +682,43 @@ impl Reader<'_> {
         access_methods::encrypts(&methods)
     }
 
-    /// The table of each index. The first columns of `pg_index` are read by themselves, as names
-    /// may be all that is asked for.
+    /// The table of each index.
     fn tables_of_indexes(&mut self, relations: &BTreeMap<Oid, Relation>) -> HashMap<Oid, Oid> {
         let mut tables = HashMap::new();
-        let Some(filenode) = relations.get(&PG_INDEX).map(|own| own.filenode) else {
-            return tables;
-        };
-        let names = ColumnNames::built_in(&PG_INDEX_COLUMNS);
-        self.rows("pg_index", filenode, &names.layouts, |row| {
+        self.index_rows_by_built_in(relations, |row| {
             if let (Some(index), Some(table)) = (row.u32(0), row.u32(1)) {
                 tables.insert(index, table);
             }
         });
         tables
+    }
+
+    fn mark_indexes_being_built(&mut self, relations: &mut BTreeMap<Oid, Relation>) {
+        let major = self.cluster.layout.major;
+        let mut finished = HashSet::new();
+        self.index_rows_by_built_in(relations, |row| {
+            if let (Some(index), Some(flags)) = (row.u32(0), row.bytes(3))
+                && is_valid_and_ready(flags, major)
+            {
+                finished.insert(index);
+            }
+        });
+        for relation in relations.values_mut() {
+            relation.being_built =
+                relation.kind == RelKind::Index && !finished.contains(&relation.oid);
+        }
+    }
+
+    /// The first columns of `pg_index` by themselves, as names may be all that is asked for.
+    fn index_rows_by_built_in(
+        &mut self,
+        relations: &BTreeMap<Oid, Relation>,
+        mut each: impl FnMut(RawRow<'_>),
+    ) {
+        if let Some(filenode) = relations.get(&PG_INDEX).map(|own| own.filenode) {
+            let names = ColumnNames::built_in(&PG_INDEX_COLUMNS);
+            self.rows("pg_index", filenode, &names.layouts, |row| each(row));
+        }
     }
 
     fn read_classes(&mut self, relations: &BTreeMap<Oid, Relation>) -> HashMap<Oid, OpClass> {

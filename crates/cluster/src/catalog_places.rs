@@ -86,6 +86,7 @@ impl ClassPlaces {
             columns: None,
             layouts: None,
             index: None,
+            being_built: false,
         })
     }
 }

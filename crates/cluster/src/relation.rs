@@ -182,6 +182,9 @@ pub struct Relation {
     pub layouts: Option<Vec<ColumnLayout>>,
     /// For an index, what `pg_index` says.
     pub index: Option<Index>,
+    /// An index that no row of `pg_index` calls valid and ready: it may be filled just now, as
+    /// `CREATE INDEX CONCURRENTLY` commits its row first.
+    pub being_built: bool,
 }
 
 impl Relation {

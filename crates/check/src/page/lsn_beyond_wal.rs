@@ -54,11 +54,8 @@ fn is_logged(cx: &PageCx<'_>) -> bool {
     }
     match cx.fork.relation {
         Some(relation) => {
-            // CREATE INDEX CONCURRENTLY commits the row first and fills the file then.
-            let index = relation.index.as_ref();
-            let is_in_use = index.is_none_or(|index| index.valid && index.ready);
             relation.persistence == Persistence::Permanent
-                && (is_in_use || !cx.fork.replay_is_due())
+                && !(relation.being_built && cx.fork.replay_is_due())
         }
         None => !cx.fork.replay_is_due(),
     }

@@ -65,6 +65,7 @@ pub(crate) fn rebuilt(
         columns: None,
         layouts: None,
         index: None,
+        being_built: false,
         foreign_method: None,
     };
     if let (Some(filenode), Some(home)) = (lost.filenode, home_of(cluster, lost)) {

@@ -2,10 +2,12 @@
 
 use std::sync::Arc;
 
-use pgclinic_cluster::Cluster;
 use pgclinic_cluster::wal::{CheckpointState, ReplaySpace, StartKind, Stop};
+use pgclinic_cluster::{Catalog, Cluster};
 use pgclinic_format::wal::{Compression, WalReader};
-use pgclinic_servers::{Checksums, InitOptions, Scratch, Server, StartOptions, StopMode, initdb};
+use pgclinic_servers::{
+    Checksums, InitOptions, Scratch, Server, Session, StartOptions, StopMode, initdb,
+};
 use pgclinic_source::DataDirectory;
 use pgclinic_testkit::{all_majors, copy_of, run_as, seed, server};
 
@@ -60,6 +62,7 @@ fn after_a_crash_the_wal_raises_the_limits() {
         session
             .execute("CREATE TABLE public.load (id int PRIMARY KEY, what text); CHECKPOINT")
             .expect("a table");
+        leave_an_invalid_index(&mut session);
         let load = "DO $$BEGIN FOR i IN 1..3000 LOOP
             INSERT INTO public.load VALUES (i, repeat(md5(i::text), 30));
             PERFORM 1 FROM public.load WHERE id = i / 2 FOR KEY SHARE;
@@ -84,7 +87,36 @@ fn after_a_crash_the_wal_raises_the_limits() {
         assert!(u64::from(replay.next_multi.0) > multi + 1000);
         assert!(replay.records > 6000 && !cluster.wal_has_grown());
         all_is_right(&cluster);
+        assert_eq!(indexes_being_built(&cluster), ["doubled_id"]);
     }
+}
+
+/// Its row of `pg_index` stands only in the WAL.
+fn leave_an_invalid_index(session: &mut Session) {
+    let table = "CREATE TABLE public.doubled AS SELECT 1 AS id FROM generate_series(1, 2)";
+    session.execute(table).expect("a table");
+    let build = "CREATE UNIQUE INDEX CONCURRENTLY doubled_id ON public.doubled (id)";
+    session.execute(build).expect_err("not unique");
+}
+
+/// By name, from the first columns of `pg_index` and from all of them: the same.
+fn indexes_being_built(cluster: &Cluster) -> Vec<String> {
+    let space = ReplaySpace {
+        memory: pgclinic_spill::Budget::new(256 << 20),
+        spill_folder: None,
+    };
+    let (after, _) = cluster.replayed_catalogs(&space).expect("a recovery");
+    let mut databases = after.databases.iter();
+    let clinic = databases.find(|(_, own)| own.name.as_deref() == Some("clinic"));
+    let clinic = *clinic.expect("a database").0;
+    let read = |catalog: Catalog| -> Vec<String> {
+        let relations = catalog.relations.into_values();
+        let unfinished = relations.filter(|relation| relation.being_built);
+        unfinished.map(|relation| relation.name).collect()
+    };
+    let names = read(after.catalog_names(clinic));
+    assert_eq!(names, read(after.catalog(clinic)));
+    names
 }
 
 #[test]
