@@ -34,7 +34,7 @@ pub(super) fn collect(catalogs: &Catalogs<'_>, out: &mut Items) {
     }
 }
 
-/// Every schema that a user made, and what was said of `public`.
+/// Every schema that a user made, and the owner of `public`.
 fn schema(catalogs: &Catalogs<'_>, row: Row<'_>) -> Option<Item> {
     let name = row.name("nspname");
     let key = (class::SCHEMA, row.id());
@@ -43,9 +43,7 @@ fn schema(catalogs: &Catalogs<'_>, row: Row<'_>) -> Option<Item> {
     let owner = row.oid("nspowner");
     if name == "public" && row.id() < FIRST_NORMAL_OID {
         let text = Ok(format!("CREATE SCHEMA IF NOT EXISTS {quoted};"));
-        let mut item = Item::new(Rank::Schema, key, what, text).owned_by(owner);
-        item = item.with_rights(GrantObject::Schema, row, "nspacl");
-        return Some(item);
+        return Some(Item::new(Rank::Schema, key, what, text).owned_by(owner));
     }
     if !is_own(catalogs, class::SCHEMA, row.id()) || name.starts_with("pg_") {
         return None;

@@ -16,42 +16,94 @@ pub(super) fn collect(catalogs: &Catalogs<'_>, out: &mut Items) {
         out.push(default_rights(catalogs, row));
     }
     let initial = initial_rights(catalogs);
-    for row in catalogs.table("pg_class").iter() {
-        if is_own(catalogs, class::RELATION, row.id()) {
-            continue;
+    for place in PLACES {
+        for row in catalogs.table(place.catalog).iter() {
+            if is_own(catalogs, place.class, row.id()) {
+                continue;
+            }
+            if let Some(kind) = (place.kind)(row) {
+                out.extend(changed(catalogs, (place, kind, row), &initial));
+            }
         }
-        let kind = match row.letter("relkind") {
-            'r' | 'v' | 'm' | 'p' | 'f' => GrantObject::Table,
-            'S' => GrantObject::Sequence,
-            _ => continue,
-        };
-        let name = || catalogs.relation_name(row.id());
-        let found = Changed {
-            class: class::RELATION,
-            kind,
-            owner: row.oid("relowner"),
-            now: Rights::of(kind, row, "relacl"),
-        };
-        out.extend(found.item(catalogs, row.id(), &initial, &name));
-    }
-    for row in catalogs.table("pg_proc").iter() {
-        if is_own(catalogs, class::FUNCTION, row.id()) {
-            continue;
-        }
-        let kind = match row.letter("prokind") {
-            'p' => GrantObject::Procedure,
-            _ => GrantObject::Function,
-        };
-        let name = || catalogs.function_signature(row.id());
-        let found = Changed {
-            class: class::FUNCTION,
-            kind,
-            owner: row.oid("proowner"),
-            now: Rights::of(kind, row, "proacl"),
-        };
-        out.extend(found.item(catalogs, row.id(), &initial, &name));
     }
 }
+
+/// A catalog whose rows have rights.
+struct Place {
+    catalog: &'static str,
+    class: Oid,
+    owner: &'static str,
+    rights: &'static str,
+    /// Nothing for rows that no GRANT names.
+    kind: fn(Row<'_>) -> Option<GrantObject>,
+    name: fn(&Catalogs<'_>, Row<'_>) -> Written<String>,
+}
+
+const PLACES: &[Place] = &[
+    Place {
+        catalog: "pg_namespace",
+        class: class::SCHEMA,
+        owner: "nspowner",
+        rights: "nspacl",
+        kind: |_| Some(GrantObject::Schema),
+        name: |catalogs, row| Ok(catalogs.quoted(&row.name("nspname"))),
+    },
+    Place {
+        catalog: "pg_language",
+        class: class::LANGUAGE,
+        owner: "lanowner",
+        rights: "lanacl",
+        kind: |_| Some(GrantObject::Language),
+        name: |catalogs, row| Ok(catalogs.quoted(&row.name("lanname"))),
+    },
+    Place {
+        catalog: "pg_type",
+        class: class::TYPE,
+        owner: "typowner",
+        rights: "typacl",
+        kind: |_| Some(GrantObject::Type),
+        name: |catalogs, row| catalogs.type_name(row.id()),
+    },
+    Place {
+        catalog: "pg_foreign_data_wrapper",
+        class: class::WRAPPER,
+        owner: "fdwowner",
+        rights: "fdwacl",
+        kind: |_| Some(GrantObject::Wrapper),
+        name: |catalogs, row| Ok(catalogs.quoted(&row.name("fdwname"))),
+    },
+    Place {
+        catalog: "pg_foreign_server",
+        class: class::SERVER,
+        owner: "srvowner",
+        rights: "srvacl",
+        kind: |_| Some(GrantObject::Server),
+        name: |catalogs, row| Ok(catalogs.quoted(&row.name("srvname"))),
+    },
+    Place {
+        catalog: "pg_class",
+        class: class::RELATION,
+        owner: "relowner",
+        rights: "relacl",
+        kind: |row| match row.letter("relkind") {
+            'r' | 'v' | 'm' | 'p' | 'f' => Some(GrantObject::Table),
+            'S' => Some(GrantObject::Sequence),
+            _ => None,
+        },
+        name: |catalogs, row| catalogs.relation_name(row.id()),
+    },
+    Place {
+        catalog: "pg_proc",
+        class: class::FUNCTION,
+        owner: "proowner",
+        rights: "proacl",
+        kind: |row| match row.letter("prokind") {
+            'p' => Some(GrantObject::Procedure),
+            _ => Some(GrantObject::Function),
+        },
+        name: |catalogs, row| catalogs.function_signature(row.id()),
+    },
+];
 
 fn default_rights(catalogs: &Catalogs<'_>, row: Row<'_>) -> Item {
     let key = (class::DEFAULT_RIGHTS, row.id());
@@ -113,38 +165,33 @@ fn initial_rights<'c>(catalogs: &'c Catalogs<'_>) -> Initial<'c> {
         .collect()
 }
 
-/// Something that nobody's script made, with its rights.
-struct Changed {
-    class: Oid,
-    kind: GrantObject,
-    owner: Oid,
-    now: Option<Rights>,
-}
-
-impl Changed {
-    fn item(
-        &self,
-        catalogs: &Catalogs<'_>,
-        oid: Oid,
-        initial: &Initial<'_>,
-        name: &dyn Fn() -> Written<String>,
-    ) -> Option<Item> {
-        let first = initial.get(&(self.class, oid));
-        let first = first.and_then(|row| Rights::of(self.kind, *row, "initprivs"));
-        let change = Change {
-            kind: self.kind,
-            owner: self.owner,
-            before: first.as_ref(),
-            after: self.now.as_ref(),
-        };
-        let statements = change.statements(catalogs, name)?;
-        let what = match name() {
-            Ok(name) => format!("rights on {name}"),
-            Err(refusal) => format!("rights ({refusal})"),
-        };
-        let key = (class::RIGHTS, oid);
-        let mut item = Item::new(Rank::DefaultRights, key, what, statements);
-        item.spoken.clear();
-        Some(item)
-    }
+/// What no statement of ours makes, where its rights are no longer those that it began with.
+fn changed(
+    catalogs: &Catalogs<'_>,
+    (place, kind, row): (&Place, GrantObject, Row<'_>),
+    initial: &Initial<'_>,
+) -> Option<Item> {
+    let first = initial.get(&(place.class, row.id()));
+    let first = first.and_then(|first| Rights::of(kind, *first, "initprivs"));
+    let now = Rights::of(kind, row, place.rights);
+    let change = Change {
+        kind,
+        owner: row.oid(place.owner),
+        before: first.as_ref(),
+        after: now.as_ref(),
+    };
+    let name = || (place.name)(catalogs, row);
+    let statements = change.statements(catalogs, &name)?;
+    let what = match name() {
+        Ok(name) => format!("rights on {name}"),
+        Err(refusal) => format!("rights ({refusal})"),
+    };
+    let mut item = Item::new(
+        Rank::DefaultRights,
+        (class::RIGHTS, row.id()),
+        what,
+        statements,
+    );
+    item.spoken.clear();
+    Some(item)
 }

@@ -225,10 +225,45 @@ impl Item {
                 .push(role.map(|role| format!("ALTER {spoken} OWNER TO {role};")));
         }
         if let Some(rights) = &self.rights {
-            let name = self.spoken.clone();
-            grants::write(catalogs, rights, &name, self.owner, &mut self.details);
+            match self.granted_as(catalogs) {
+                Ok(name) => grants::write(catalogs, rights, &name, self.owner, &mut self.details),
+                Err(refusal) => self.details.push(Err(refusal)),
+            }
         }
+        self.details.extend(self.extensions_it_goes_with(catalogs));
         comments::write(catalogs, self);
+    }
+
+    /// GRANT takes an aggregate for a function, with all arguments in one list.
+    fn granted_as(&self, catalogs: &Catalogs<'_>) -> Written<String> {
+        match self.keys.first() {
+            Some((class::FUNCTION, oid)) if self.spoken.starts_with("AGGREGATE ") => {
+                catalogs.function_signature(*oid)
+            }
+            _ => Ok(self.spoken.clone()),
+        }
+    }
+
+    /// `ALTER … DEPENDS ON EXTENSION`: dropped with it, and no part of it.
+    fn extensions_it_goes_with(&self, catalogs: &Catalogs<'_>) -> Vec<Written<String>> {
+        let Some(own) = self.keys.first().filter(|_| !self.spoken.is_empty()) else {
+            return Vec::new();
+        };
+        let depends = catalogs.rows("pg_depend", "objid", own.1);
+        let depends = depends
+            .iter()
+            .filter(|row| row.oid("classid") == own.0 && row.letter("deptype") == 'x');
+        let statement = |row: &Row<'_>| {
+            let oid = row.oid("refobjid");
+            let extension = catalogs.row("pg_extension", oid);
+            let extension = extension.ok_or_else(|| Refusal::absent("extension", oid))?;
+            let name = catalogs.quoted(&extension.name("extname"));
+            Ok(format!(
+                "ALTER {} DEPENDS ON EXTENSION {name};",
+                self.spoken
+            ))
+        };
+        depends.map(statement).collect()
     }
 }
 

@@ -20,13 +20,13 @@ SELECT 'range', rngtypid::regtype, rngsubtype::regtype, rngsubdiff::regproc FROM
 
 SELECT 'function', pg_get_functiondef(oid), pg_get_userbyid(proowner), proacl, obj_description(oid, 'pg_proc') FROM pg_proc WHERE oid >= 16384 AND prokind <> 'a' ORDER BY oid::regprocedure::text COLLATE "C"
 
-SELECT 'aggregate', oid::regprocedure, pg_get_function_arguments(oid), aggtransfn, aggtranstype::regtype, agginitval, proparallel FROM pg_proc JOIN pg_aggregate ON aggfnoid = oid WHERE oid >= 16384 ORDER BY oid::regprocedure::text COLLATE "C"
+SELECT 'aggregate', oid::regprocedure, pg_get_function_arguments(oid), aggtransfn, aggtranstype::regtype, agginitval, proparallel, proacl FROM pg_proc JOIN pg_aggregate ON aggfnoid = oid WHERE oid >= 16384 ORDER BY oid::regprocedure::text COLLATE "C"
 
 SELECT 'sequence', seqrelid::regclass, seqtypid::regtype, seqstart, seqincrement, seqmax, seqmin, seqcache, seqcycle, refobjid::regclass, refobjsubid FROM pg_sequence LEFT JOIN pg_depend ON objid = seqrelid AND refobjsubid > 0 ORDER BY seqrelid::regclass::text COLLATE "C"
 
 SELECT 'parent', inhrelid::regclass, inhparent::regclass, inhseqno FROM pg_inherits ORDER BY inhrelid::regclass::text COLLATE "C", inhseqno
 
-SELECT 'schema', nspname, pg_get_userbyid(nspowner), nspacl, obj_description(oid, 'pg_namespace') FROM pg_namespace WHERE nspname !~ '^pg_' ORDER BY nspname COLLATE "C"
+SELECT 'schema', nspname, pg_get_userbyid(nspowner), (SELECT array_agg(a::text ORDER BY a::text COLLATE "C") FROM unnest(nspacl) a), obj_description(oid, 'pg_namespace') FROM pg_namespace WHERE nspname !~ '^pg_' ORDER BY nspname COLLATE "C"
 
 SELECT 'operator', oid::regoperator, oprcode, oprcom::regoperator FROM pg_operator WHERE oid >= 16384 ORDER BY oid::regoperator::text COLLATE "C"
 
@@ -61,3 +61,9 @@ SELECT 'of the database', shobj_description(oid, 'pg_database') FROM pg_database
 SELECT 'rights', oid::regclass, relacl FROM pg_class WHERE oid < 16384 AND relacl IS NOT NULL ORDER BY 2
 
 SELECT 'rights', oid::regprocedure, proacl FROM pg_proc WHERE oid < 16384 AND proacl IS NOT NULL ORDER BY 2
+
+SELECT 'rights', typname, typacl FROM pg_type WHERE oid < 16384 AND typacl IS NOT NULL ORDER BY 2
+
+SELECT 'rights', lanname, (SELECT array_agg(a::text ORDER BY a::text COLLATE "C") FROM unnest(lanacl) a) FROM pg_language ORDER BY 2
+
+SELECT 'goes with', pg_describe_object(classid, objid, objsubid), pg_describe_object(refclassid, refobjid, 0) FROM pg_depend WHERE deptype = 'x' ORDER BY 2

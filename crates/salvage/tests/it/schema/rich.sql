@@ -153,6 +153,17 @@ END$$;
 GRANT SELECT ON pg_catalog.pg_authid TO surgeon;
 REVOKE EXECUTE ON FUNCTION pg_catalog.pg_size_pretty(bigint) FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION pg_catalog.pg_read_file(text) TO surgeon WITH GRANT OPTION;
+REVOKE ALL ON SCHEMA public FROM PUBLIC;
+GRANT USAGE ON SCHEMA public TO surgeon;
+REVOKE USAGE ON LANGUAGE plpgsql FROM PUBLIC;
+GRANT USAGE ON LANGUAGE plpgsql TO surgeon WITH GRANT OPTION;
+REVOKE USAGE ON TYPE pg_catalog.point FROM PUBLIC;
+CREATE AGGREGATE ward.middle(float8 ORDER BY anyelement) (SFUNC = ordered_set_transition, STYPE = internal, FINALFUNC = percentile_disc_final, FINALFUNC_EXTRA);
+CREATE AGGREGATE ward.place(VARIADIC "any" ORDER BY VARIADIC "any") (SFUNC = ordered_set_transition_multi, STYPE = internal, FINALFUNC = rank_final, FINALFUNC_EXTRA, HYPOTHETICAL);
+CREATE AGGREGATE ward.number_of(*) (SFUNC = int8inc, STYPE = int8, INITCOND = '0');
+REVOKE ALL ON FUNCTION ward.middle(float8, anyelement), ward.place("any"), ward.number_of() FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION ward.middle(float8, anyelement), ward.place("any"), ward.number_of() TO surgeon;
+ALTER FUNCTION ward.watch() DEPENDS ON EXTENSION plpgsql;
 
 -- since 15
 CREATE PUBLICATION parts FOR TABLE ward.patients (id, room) WHERE (room > 3);
