@@ -362,10 +362,14 @@ impl Reader<'_> {
         mut each: impl FnMut(RawRow<'_>),
     ) -> Option<RowPlaces> {
         let cluster = self.cluster;
+        let mut is_unread = false;
         if files.segments.is_empty() {
             let path = files.path(0);
             let why = match Presence::of_file(cluster.source.as_ref(), &path) {
-                Presence::Unreadable(error) => error.to_string(),
+                Presence::Unreadable(error) => {
+                    is_unread = true;
+                    error.to_string()
+                }
                 Presence::Missing | Presence::There(_) => format!("its file {path} is missing"),
             };
             self.trouble(name, why);
@@ -382,7 +386,10 @@ impl Reader<'_> {
             each(row);
         });
         let (unreadable, broken) = (rows.unreadable.len(), rows.broken_rows);
-        let places = rows.places();
+        let mut places = rows.places();
+        if let Some(places) = places.as_mut().filter(|_| is_unread) {
+            places.unread(0);
+        }
         let denied = places.as_ref().map_or(0, RowPlaces::denied_pages);
         let denied = if cluster.may_compare(Comparison::CatalogsWithIndexes) {
             denied

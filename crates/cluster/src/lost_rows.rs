@@ -67,11 +67,13 @@ impl Reader<'_> {
         }
         let (lost, entries) = (found.relations.len(), found.entries_without_page);
         if lost > 0 {
-            let why = format!(
-                "{lost} {are} lost, as its indexes and pg_attribute tell",
-                lost = plural(lost, "row"),
-                are = verb_of(lost, "are")
-            );
+            let (rows, is_unread) = (plural(lost, "row"), places.has_unread());
+            let why = if is_unread {
+                format!("{rows} of it could not be read, as its indexes and pg_attribute tell")
+            } else {
+                let are = verb_of(lost, "are");
+                format!("{rows} {are} lost, as its indexes and pg_attribute tell")
+            };
             self.trouble("pg_class", why);
         } else if entries > 0 && self.cluster.catalog_entries_prove() {
             let why = format!(

@@ -133,6 +133,8 @@ impl RowPlaces {
     fn state_as_read(&self, tid: Tid) -> PlaceState {
         let index = usize::try_from(tid.block).unwrap_or(usize::MAX);
         let (count, known) = match self.pages.get(index) {
+            // Reading ends with the page that fails: those behind it may be there.
+            None if self.has_unread() => return PlaceState::Unread,
             None | Some(PageState::Lost) => return PlaceState::PageLost,
             Some(PageState::Unread) => return PlaceState::Unread,
             Some(PageState::Doubtful(count)) => (*count, PlaceState::Doubtful),
@@ -199,7 +201,7 @@ mod tests {
             (at(2, 1), PlaceState::PageLost),
             (at(3, 2), PlaceState::Doubtful),
             (at(4, 1), PlaceState::Unread),
-            (at(5, 1), PlaceState::PageLost),
+            (at(5, 1), PlaceState::Unread),
         ];
         for (tid, state) in expected {
             assert_eq!(places.state(tid), state, "{tid}");

@@ -270,22 +270,21 @@ impl<'a> Visibility<'a> {
     /// hint bits.
     #[inline]
     pub fn contradiction(&self, tuple: HeapTuple<'_>) -> Option<&'static str> {
-        if tuple.has(HEAP_XMIN_COMMITTED) && !tuple.xmin_is_frozen() {
-            if self.denies(tuple.t_xmin()) {
+        if self.status_denies_insertion(tuple) {
+            return Some("its hint bits say that xmin committed, and pg_xact says that it did not");
+        }
+        if !tuple.has(HEAP_XMIN_COMMITTED) && !tuple.xmin_is_frozen() {
+            if tuple.has(HEAP_XMIN_INVALID)
+                && tuple.t_xmin().is_normal()
+                && self.committed(tuple.t_xmin()) == Some(true)
+            {
                 return Some(
-                    "its hint bits say that xmin committed, and pg_xact says that it did not",
+                    "its hint bits say that xmin was rolled back, and pg_xact says that it committed",
                 );
             }
-        } else if tuple.has(HEAP_XMIN_INVALID)
-            && !tuple.xmin_is_frozen()
-            && tuple.t_xmin().is_normal()
-            && self.committed(tuple.t_xmin()) == Some(true)
-        {
-            return Some(
-                "its hint bits say that xmin was rolled back, and pg_xact says that it committed",
-            );
-        } else if !tuple.xmin_is_frozen() && self.is_of_nobody(tuple.t_xmin()) {
-            return Some("no transaction has been given the number in xmin yet");
+            if self.is_of_nobody(tuple.t_xmin()) {
+                return Some("no transaction has been given the number in xmin yet");
+            }
         }
         if tuple.t_xmax() == Xid::INVALID {
             let is_void = tuple.has(HEAP_XMAX_COMMITTED) && !tuple.has(HEAP_XMAX_INVALID);
@@ -308,6 +307,11 @@ impl<'a> Visibility<'a> {
             );
         }
         None
+    }
+
+    /// A hint bit says that the insertion committed, and `pg_xact` that it did not.
+    pub fn status_denies_insertion(&self, tuple: HeapTuple<'_>) -> bool {
+        tuple.has(HEAP_XMIN_COMMITTED) && !tuple.xmin_is_frozen() && self.denies(tuple.t_xmin())
     }
 
     /// The row says that a VACUUM FULL of before 9.0 moved it, and no hint makes that void, and no

@@ -46,7 +46,7 @@ pub(crate) fn rows_at_risk(findings: &[&Finding]) -> Rows {
     struct PageRows {
         page: u64,
         items: BTreeMap<u16, u64>,
-        told: bool,
+        open: bool,
     }
     let mut pages: BTreeMap<_, PageRows> = BTreeMap::new();
     for finding in findings.iter().filter(|f| f.severity == Severity::Damage) {
@@ -54,9 +54,9 @@ pub(crate) fn rows_at_risk(findings: &[&Finding]) -> Rows {
             .entry((finding.place.fork, finding.place.block))
             .or_default();
         let Some(rows) = finding.at_risk.rows else {
+            page.open = true;
             continue;
         };
-        page.told = true;
         match finding.place.item {
             Some(item) => {
                 let known = page.items.entry(item).or_default();
@@ -66,10 +66,11 @@ pub(crate) fn rows_at_risk(findings: &[&Finding]) -> Rows {
         }
     }
     let sum = |page: &PageRows| page.items.values().copied().fold(0, u64::saturating_add);
-    let known = pages.values().map(|page| page.page.max(sum(page)));
+    let known = |page: &PageRows| page.page.max(sum(page));
     Rows {
-        known: known.fold(0, u64::saturating_add),
-        open: pages.values().any(|page| !page.told),
+        known: pages.values().map(known).fold(0, u64::saturating_add),
+        // A finding that puts no row at risk says nothing of what another one cannot count.
+        open: pages.values().any(|page| page.open && known(page) == 0),
     }
 }
 
@@ -85,6 +86,13 @@ mod tests {
             "at_risk": {"rows": rows}, "remedies": []
         });
         serde_json::from_value(finding).expect("a finding")
+    }
+
+    #[test]
+    fn no_row_by_one_finding_is_no_answer_to_another() {
+        let findings = [finding("a", 0, Some(0)), finding("b", 0, None)];
+        let all: Vec<_> = findings.iter().collect();
+        assert_eq!(rows_at_risk(&all).words(), "rows at risk unknown");
     }
 
     #[test]

@@ -303,7 +303,7 @@ impl ClassWitness<'_> {
                 path,
                 row: None,
                 has_columns: true,
-                is_unread: false,
+                is_unread: self.places.has_unread(),
             }
         }));
     }

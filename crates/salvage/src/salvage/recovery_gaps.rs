@@ -250,6 +250,33 @@ fn wal_may_go_on(cluster: &Cluster) -> Option<NotChecked> {
 pub(super) fn tell_what_pages_show(cluster: &Cluster, account: &mut SalvageReport) {
     tell_pages_beyond_wal(cluster, account);
     tell_rows_before_freeze(cluster, account);
+    tell_denied_status(account);
+}
+
+/// Pages that must agree against `pg_xact`; fewer are rather wrong themselves.
+const PAGES_AGAINST_STATUS_MIN: u64 = 3;
+
+/// Where `pg_xact` is wrong of transactions that hint bits know, it may be wrong of others: rows
+/// without hint bits go by it alone.
+fn tell_denied_status(account: &mut SalvageReport) {
+    let against = account
+        .tables
+        .iter()
+        .map(|table| table.pages_against_status)
+        .filter(|pages| *pages > 0);
+    let (pages, tables) = against.fold((0, 0), |(sum, number), pages| (sum + pages, number + 1));
+    if pages < PAGES_AGAINST_STATUS_MIN {
+        return;
+    }
+    let why = format!(
+        "hint bits on {} of {} say that transactions committed of which pg_xact says that they did not: it is damaged, or of an earlier moment. Rows without hint bits went by it, so that some may be missing and others too many; check names the bytes",
+        plural(pages, "page"),
+        plural(tables, "table"),
+    );
+    account.not_salvaged.push(not_salvaged(
+        "which rows count whose transactions only pg_xact knows",
+        &why,
+    ));
 }
 
 /// Pages that were changed later than the last record of the write-ahead log prove that some of it

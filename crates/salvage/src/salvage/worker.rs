@@ -266,6 +266,7 @@ impl<'c> Worker<'c> {
         }
         let misplaced = misplaced.map(|(_, why)| why);
         let (mut covered, mut marked) = (Coverage::default(), None);
+        let (mut is_against_status, mut is_first) = (false, true);
         for (item, pointer) in page.line_pointers() {
             // Dead ones have no row since 8.3.
             if pointer.flags() != LpFlags::Normal {
@@ -288,6 +289,11 @@ impl<'c> Worker<'c> {
                 printing.tally.lose(LossPlace::row(place, why));
                 covered.rejected += 1;
                 continue;
+            }
+            // One row an all-visible page bears witness: all of them would cost what the mark saves.
+            if is_first || (!all_visible && !is_against_status) {
+                is_against_status = self.visibility.status_denies_insertion(tuple);
+                is_first = false;
             }
             let (state, doubt) = if all_visible {
                 (RowState::Visible, None)
@@ -317,6 +323,7 @@ impl<'c> Worker<'c> {
             let doubts = [doubt, why, misplaced.as_deref()];
             self.print_row(tuple, (place, verdict), doubts, printing);
         }
+        printing.tally.pages_against_status += u64::from(is_against_status);
         Covered {
             is_whole: carve::is_covered(page, covered.bytes),
             rejected: covered.rejected,

@@ -319,6 +319,10 @@ pub struct TableAccount {
     /// deleted by such: nothing leaves them in the table.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub rows_before_freeze: u64,
+    /// Pages on which a hint bit says that a transaction committed of which `pg_xact` says that it
+    /// did not.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub pages_against_status: u64,
     /// A server at work moved the table each time while it was read: what is missing is not known
     /// to be lost.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -496,6 +500,7 @@ impl TableAccount {
         self.changed_pages += tally.changed_pages;
         self.pages_beyond_wal += tally.pages_beyond_wal;
         self.rows_before_freeze += tally.rows_before_freeze;
+        self.pages_against_status += tally.pages_against_status;
         self.places_omitted += tally.places_omitted;
         self.out_of_reach |= tally.out_of_reach;
         self.pages.add(tally.pages);
@@ -574,6 +579,8 @@ pub struct Tally {
     pub pages_beyond_wal: u64,
     /// See [`TableAccount::rows_before_freeze`].
     pub rows_before_freeze: u64,
+    /// See [`TableAccount::pages_against_status`].
+    pub pages_against_status: u64,
     /// Where something was lost, the first of them.
     pub places: Vec<LossPlace>,
     /// How many more places there are.
