@@ -1,6 +1,6 @@
 //! `pgclinic drill`: a rehearsal on a real PostgreSQL, from fetching it to the scoreboard.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use clap::{ArgMatches, Args, Command as ClapCommand, FromArgMatches, ValueEnum};
@@ -161,9 +161,9 @@ struct Arguments {
     /// The report of an earlier rehearsal, written with --format json.
     #[arg(long, value_name = "FILE")]
     previous: Option<PathBuf>,
-    /// The HTML report
-    #[arg(long, value_name = "FILE", default_value = "pgclinic-drill.html")]
-    report: PathBuf,
+    /// Also write the HTML report to this file
+    #[arg(long, value_name = "FILE")]
+    report: Option<PathBuf>,
     /// Copies that are injured at the same time
     ///
     /// By default one for each processor.
@@ -203,7 +203,8 @@ impl Command for Drill {
         if !arguments.scenario.is_empty() {
             return scenario::show(&arguments, world);
         }
-        refuse_early(&arguments.report, REPORT, &[])?;
+        let report = arguments.report.as_deref();
+        report.map_or(Ok(()), |path| refuse_early(path, REPORT, &[]))?;
         refuse_strangers(&arguments)?;
         if let Some(asked) = rehearsal::asked_for(&arguments) {
             return rehearsal::rehearse(&arguments, asked, start, world);
@@ -627,19 +628,23 @@ fn write_reports(
     document: &Document,
     world: &mut Env<'_>,
 ) -> Result<(), Failure> {
+    if let Some(path) = &arguments.report {
+        write_page(path, document)?;
+        // Before the scoreboard: its last line is what is read last.
+        tell(
+            arguments,
+            world,
+            &format!("the report is {}", path.display()),
+        );
+    }
+    arguments.output.write_again(document, world)
+}
+
+fn write_page(path: &Path, document: &Document) -> Result<(), Failure> {
     let html = by_name("html").ok_or_else(|| Failure::new("there is no form html"))?;
     let options = Options {
         explain: &manual,
         ..Options::default()
     };
-    write_file(&arguments.report, REPORT, |out| {
-        html.render(document, &options, out)
-    })?;
-    // Before the scoreboard: its last line is what is read last.
-    tell(
-        arguments,
-        world,
-        &format!("the report is {}", arguments.report.display()),
-    );
-    arguments.output.write_again(document, world)
+    write_file(path, REPORT, |out| html.render(document, &options, out))
 }
