@@ -7,7 +7,7 @@ use clap::{ArgMatches, Args, Command as ClapCommand, FromArgMatches, ValueEnum};
 use pgclinic_cluster::target_of;
 use pgclinic_model::document::{
     BlindDocument, DrillDocument, DrillRow, LossDocument, NotRun, OutcomeCounts, RowOutcome,
-    START_DRILL_SCHEMA, StartDrillDocument, Tool,
+    START_DRILL_SCHEMA, StartDrillDocument, Target, Tool,
 };
 use pgclinic_model::plural;
 use pgclinic_model::{CheckDocument, Level, Severity, Verdict as CheckVerdict};
@@ -554,7 +554,10 @@ fn loss_drill(
     let document = LossDocument {
         schema: "pgclinic.drill-loss/1".into(),
         tool: Tool::this(),
-        target: outcome.healthy.target,
+        target: Target {
+            spec: "a cluster made for this drill".into(),
+            ..outcome.healthy.target
+        },
         level: Level::Full,
         coverage: outcome.healthy.coverage,
         server: format!("postgres (PostgreSQL) {}", installation.version),

@@ -8,6 +8,7 @@ import os
 import re
 import sys
 from pathlib import Path
+from urllib.parse import unquote, urlparse
 
 from playwright.sync_api import sync_playwright
 
@@ -72,7 +73,8 @@ TOO_WIDE = """() => {
   if (document.documentElement.scrollWidth <= width) return [];
   const scrolls = (own) => { for (let at = own.parentElement; at; at = at.parentElement) if (["auto", "scroll", "hidden"].includes(getComputedStyle(at).overflowX)) return true; return false; };
   const wide = [...document.querySelectorAll("body *")].filter((own) => own.getBoundingClientRect().right > width + 1 && !scrolls(own));
-  const names = wide.map((own) => `${own.tagName.toLowerCase()}.${own.getAttribute("class") || ""} ${own.textContent.trim().slice(0, 50)}`);
+  const deepest = wide.filter((own) => !wide.some((other) => other !== own && own.contains(other))).slice(0, 3);
+  const names = deepest.map((own) => `${own.tagName.toLowerCase()}.${own.getAttribute("class") || ""} ${own.textContent.trim().slice(0, 50)}`);
   return names.length > 0 ? names : [`the page has ${document.documentElement.scrollWidth} of ${width} pixels`];
 }"""
 
@@ -127,7 +129,7 @@ SHOWN = """(tools) => {
   const own = document.querySelectorAll(".tools")[tools];
   const field = own.querySelector("input[type=search]");
   const rows = own.dataset.filter ? [...document.querySelectorAll(own.dataset.filter)] : [...own.nextElementSibling.querySelectorAll("tbody tr")];
-  return rows.map((row) => [!row.hidden && row.checkVisibility(), row.textContent.toLowerCase(), row.dataset.mark || ""]);
+  return rows.map((row) => [!row.hidden, row.textContent.toLowerCase(), row.dataset.mark || ""]);
 }"""
 
 
@@ -215,7 +217,6 @@ def use_filters(page, name, ward):
             mark = button.text_content()
             button.click()
             for shown, text, marks in page.evaluate(SHOWN, at):
-                # What is folded is not visible, and was not asked for by a word.
                 fits = mark == "all" or mark in marks.split()
                 ward.hold(fits or not shown, name, f"button {mark} leaves {text[:60]}")
             ward.hold(button.get_attribute("aria-pressed") == "true", name, f"{mark} is not pressed")
@@ -284,16 +285,14 @@ def look_at_colours(page, name, ward):
         ward.count("colours")
 
 
-def to_other_reports(page, name, names, ward):
-    links = page.locator("main a:not([href^='#'])")
-    for link in links.all():
-        leads = link.get_attribute("href")
-        target = (page_path(page).parent / leads.split("#")[0]).resolve()
-        ward.hold(target.is_file(), name, f"a link leads to {leads}, which is no file")
+def to_other_reports(page, name, ward):
+    links = page.locator("main a[href$='.html']")
+    leads = page.evaluate("() => [...document.querySelectorAll('main a[href$=\".html\"]')].map((link) => link.getAttribute('href'))")
+    for lead in leads:
+        target = page_path(page).parent / unquote(lead)
+        ward.hold(target.is_file(), name, f"a link leads to {lead}, which is no file")
     for at in range(min(links.count(), 3)):
         link = links.nth(at)
-        if not link.get_attribute("href").endswith(".html"):
-            continue
         title = link.evaluate("(own) => own.parentElement.textContent")
         link.click()
         ward.hold(page.title() in title, name, f"{title} leads to {page.title()}")
@@ -303,8 +302,6 @@ def to_other_reports(page, name, names, ward):
 
 
 def page_path(page):
-    from urllib.parse import unquote, urlparse
-
     return Path(unquote(urlparse(page.url).path))
 
 
@@ -327,7 +324,7 @@ def try_page(browser, path, ward):
     page.goto(path.as_uri())
     for step in (follow_links, sort_tables, use_filters, use_the_keyboard, press_copy, look_at_widths, look_at_colours):
         step(page, name, ward)
-    to_other_reports(page, name, None, ward)
+    to_other_reports(page, name, ward)
     context.close()
     without_script(browser, path, name, ward)
     ward.count("pages")
@@ -339,7 +336,7 @@ def main():
     with sync_playwright() as playwright:
         # The pages are ours, and root has no sandbox.
         browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
-        for path in sorted(Path(sys.argv[1]).glob("**/*.html")):
+        for path in sorted(Path(sys.argv[1]).resolve().glob("**/*.html")):
             try_page(browser, path, ward)
         browser.close()
     for line in ward.wrong:
