@@ -64,7 +64,10 @@ fn driven(python: &OsString, pages: &Path) -> Output {
 /// What the script says it tried of this.
 fn tried(said: &str, what: &str) -> usize {
     let (_, line) = said.rsplit_once("tried: ").expect("what was tried");
-    let mut counts = line.trim().split(", ").filter_map(|own| own.split_once(' '));
+    let mut counts = line
+        .trim()
+        .split(", ")
+        .filter_map(|own| own.split_once(' '));
     let count = counts.find(|(_, name)| *name == what);
     count.and_then(|(count, _)| count.parse().ok()).unwrap_or(0)
 }
@@ -72,7 +75,9 @@ fn tried(said: &str, what: &str) -> usize {
 #[test]
 fn pages_are_read_in_a_browser() {
     let Some(python) = python() else {
-        skipped("no page was tried in a browser: PGCLINIC_PLAYWRIGHT names no Python that has Playwright");
+        skipped(
+            "no page was tried in a browser: PGCLINIC_PLAYWRIGHT names no Python that has Playwright",
+        );
         return;
     };
     let reports = Reports::new();
