@@ -10,7 +10,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use crate::common::{pgclinic, text};
+use crate::common::text;
 use crate::reports_beside::Reports;
 
 const SCRIPT: &str = "tests/it/browser/pages.py";
@@ -81,7 +81,8 @@ fn pages_are_read_in_a_browser() {
         return;
     };
     let reports = Reports::new();
-    let salvaged = 1;
+    // That of the demonstration, and that of what was hurt.
+    let salvaged = 2;
     let pages = Reports::NAMES.len() + salvaged + print_saved(&reports);
     let output = driven(&python, reports.home());
     let said = String::from_utf8_lossy(&output.stdout);
