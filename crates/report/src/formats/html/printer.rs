@@ -274,7 +274,7 @@ fn list(own: &List, out: &mut dyn io::Write) -> io::Result<()> {
 fn steps(own: &Steps, depth: usize, out: &mut dyn io::Write) -> io::Result<()> {
     out.write_all(b"<div class=remedies>")?;
     if !own.title.is_empty() {
-        write!(out, "<h4>{}</h4>", Esc(own.title))?;
+        write!(out, "<p class=title>{}</p>", Esc(own.title))?;
     }
     out.write_all(b"\n<ol>\n")?;
     for step in &own.steps {
