@@ -26,6 +26,7 @@ use crate::drill::matrix::Ward;
 use crate::drill::{blind, loss, master, matrix, oracle, readings, start};
 use crate::env::Env;
 use crate::exit::{Exit, Failure};
+use crate::near_names;
 use crate::output::{OutputArgs, REPORT, manual, write_file};
 use crate::progress::Bar;
 
@@ -265,7 +266,7 @@ impl Command for Drill {
 /// Refuses options that another rehearsal has.
 fn refuse_strangers(arguments: &Arguments) -> Result<(), Failure> {
     for name in &arguments.injury {
-        pgclinic_surgery::injury_named(name)?;
+        near_names::injury(name)?;
     }
     let is_loss = arguments.ward == WardName::Loss;
     if arguments.previous.is_some() && rehearsal::asked_for(arguments).is_none() {

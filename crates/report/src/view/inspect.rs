@@ -138,11 +138,9 @@ fn items(items: &[ItemAnatomy]) -> Vec<Block> {
     }
     let wrong = items.iter().filter(|own| is_wrong(own)).count();
     let mut blocks = vec![Block::Filter(".item", "")];
-    let mut before = 0;
-    for own in items {
+    for (before, own) in items.iter().enumerate() {
         let rank = if is_wrong(own) { 0 } else { before };
         blocks.push(item(own, wrong <= OPEN_MAX, Detail::of(rank)));
-        before += 1;
     }
     vec![section("Line pointers and items").of(blocks)]
 }
