@@ -90,12 +90,12 @@ fn pages_are_read_in_a_browser() {
     assert!(output.status.success(), "{said}{wrong}");
     assert_eq!(tried(&said, "pages"), pages, "{said}");
     for (what, least) in [
-        ("links", 100),
+        ("links", 60),
         ("reports", 5),
         ("sorts", 50),
         ("filters", 20),
         ("folds", 20),
-        ("stops", 200),
+        ("stops", 150),
         ("widths", 4 * pages),
         ("colours", 2 * pages),
     ] {
