@@ -20,8 +20,8 @@ use crate::{Options, block_map, headline, hex, page_labels};
 
 /// Damaged pages shown with their bytes.
 const PAGES_MAX: usize = 100;
-/// Characters of base64 in all shown pages, 32 KiB of bytes: each takes ten on the page, which is to
-/// stay below a megabyte.
+/// Characters of base64 in all shown pages, 32 KiB of bytes: each byte takes ten on the page, which
+/// is to stay below a megabyte.
 const BASE64_MAX: usize = 44 * 1024;
 
 /// Where a page of evidence belongs.
