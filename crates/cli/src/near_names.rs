@@ -6,6 +6,9 @@ use std::collections::BTreeSet;
 use pgclinic_cluster::{Catalog, Cluster, Relation};
 use pgclinic_explain::server_messages::closest;
 use pgclinic_model::Glob;
+use pgclinic_surgery::{Injury, injuries, injury_named};
+
+use crate::exit::Failure;
 
 /// `did you mean public.orders? `, or nothing.
 pub(crate) fn meant<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> String {
@@ -14,6 +17,17 @@ pub(crate) fn meant<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Str
         return String::new();
     }
     format!("did you mean {}? ", near.join(" or "))
+}
+
+/// The injury of this name, or the names that are near.
+pub(crate) fn injury(name: &str) -> Result<&'static Injury, Failure> {
+    injury_named(name).map_err(|error| {
+        let near = meant(name, injuries().iter().map(|own| own.name));
+        Failure::new(match near.trim_end() {
+            "" => format!("{error}: pgclinic injure --list shows all"),
+            near => format!("{error} ({near})"),
+        })
+    })
 }
 
 /// What helps somebody whose names fit no file of the cluster, in brackets; or nothing.

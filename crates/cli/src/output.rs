@@ -224,7 +224,7 @@ pub(crate) fn manual(rule: &str) -> Option<RuleText> {
 }
 
 /// Whoever closed the pipe has seen enough.
-fn closed_pipe(error: io::Error) -> io::Result<()> {
+pub(crate) fn closed_pipe(error: io::Error) -> io::Result<()> {
     if error.kind() == io::ErrorKind::BrokenPipe {
         Ok(())
     } else {

@@ -29,7 +29,8 @@ pub fn verb_of(number: impl TryInto<u64>, verb: &str) -> String {
         (true, "are") => "is".to_owned(),
         (true, "have") => "has".to_owned(),
         (true, "were") => "was".to_owned(),
-        (true, _) => format!("{verb}s"),
+        // The ending of one that does is that of many things: entries, carries.
+        (true, _) => noun_of(2, verb),
     }
 }
 
@@ -49,6 +50,7 @@ mod tests {
     fn one_does_what_many_do() {
         let of = |verb| [verb_of(1_u64, verb), verb_of(2_u64, verb)];
         assert_eq!(of("lead"), ["leads", "lead"]);
+        assert_eq!(of("carry"), ["carries", "carry"]);
         assert_eq!(of("are"), ["is", "are"]);
         assert_eq!(of("have"), ["has", "have"]);
     }

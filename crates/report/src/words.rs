@@ -270,13 +270,21 @@ pub(crate) fn to_ranges(numbers: impl IntoIterator<Item = u64>) -> Vec<[u64; 2]>
     ranges
 }
 
-/// `found_block 12, sectors [1,2]`.
+/// `found block 12, bytes [5120,5632], candidates byte 182 bit 0`; lists of nothing say nothing.
 pub(crate) fn facts(facts: &Map<String, Value>) -> String {
-    let parts = facts.iter().map(|(name, value)| match value {
-        Value::String(text) => format!("{name} {text}"),
-        other => format!("{name} {other}"),
+    let parts = facts.iter().filter_map(|(name, value)| {
+        let name = name.replace('_', " ");
+        match value {
+            Value::String(text) => Some(format!("{name} {text}")),
+            Value::Array(all) if all.is_empty() => None,
+            Value::Array(all) if all.iter().all(Value::is_string) => {
+                let all: Vec<&str> = all.iter().filter_map(Value::as_str).collect();
+                Some(format!("{name} {}", all.join(", ")))
+            }
+            other => Some(format!("{name} {other}")),
+        }
     });
-    parts.collect::<Vec<_>>().join(", ")
+    parts.collect::<Vec<_>>().join("; ")
 }
 
 /// `data directory, PostgreSQL 18, 8 KiB blocks, data checksums on, shut down`.

@@ -1,13 +1,13 @@
 //! `pgclinic drill`: a rehearsal on a real PostgreSQL, from fetching it to the scoreboard.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use clap::{ArgMatches, Args, Command as ClapCommand, FromArgMatches, ValueEnum};
 use pgclinic_cluster::target_of;
 use pgclinic_model::document::{
     BlindDocument, DrillDocument, DrillRow, LossDocument, NotRun, OutcomeCounts, RowOutcome,
-    START_DRILL_SCHEMA, StartDrillDocument, Tool,
+    START_DRILL_SCHEMA, StartDrillDocument, Target, Tool,
 };
 use pgclinic_model::plural;
 use pgclinic_model::{CheckDocument, Level, Severity, Verdict as CheckVerdict};
@@ -26,6 +26,7 @@ use crate::drill::matrix::Ward;
 use crate::drill::{blind, loss, master, matrix, oracle, readings, start};
 use crate::env::Env;
 use crate::exit::{Exit, Failure};
+use crate::near_names;
 use crate::output::{OutputArgs, REPORT, manual, write_file};
 use crate::progress::Bar;
 
@@ -161,9 +162,9 @@ struct Arguments {
     /// The report of an earlier rehearsal, written with --format json.
     #[arg(long, value_name = "FILE")]
     previous: Option<PathBuf>,
-    /// The HTML report
-    #[arg(long, value_name = "FILE", default_value = "pgclinic-drill.html")]
-    report: PathBuf,
+    /// Also write the HTML report to this file
+    #[arg(long, value_name = "FILE")]
+    report: Option<PathBuf>,
     /// Copies that are injured at the same time
     ///
     /// By default one for each processor.
@@ -203,7 +204,8 @@ impl Command for Drill {
         if !arguments.scenario.is_empty() {
             return scenario::show(&arguments, world);
         }
-        refuse_early(&arguments.report, REPORT, &[])?;
+        let report = arguments.report.as_deref();
+        report.map_or(Ok(()), |path| refuse_early(path, REPORT, &[]))?;
         refuse_strangers(&arguments)?;
         if let Some(asked) = rehearsal::asked_for(&arguments) {
             return rehearsal::rehearse(&arguments, asked, start, world);
@@ -264,7 +266,7 @@ impl Command for Drill {
 /// Refuses options that another rehearsal has.
 fn refuse_strangers(arguments: &Arguments) -> Result<(), Failure> {
     for name in &arguments.injury {
-        pgclinic_surgery::injury_named(name)?;
+        near_names::injury(name)?;
     }
     let is_loss = arguments.ward == WardName::Loss;
     if arguments.previous.is_some() && rehearsal::asked_for(arguments).is_none() {
@@ -553,7 +555,10 @@ fn loss_drill(
     let document = LossDocument {
         schema: "pgclinic.drill-loss/1".into(),
         tool: Tool::this(),
-        target: outcome.healthy.target,
+        target: Target {
+            spec: "a cluster made for this drill".into(),
+            ..outcome.healthy.target
+        },
         level: Level::Full,
         coverage: outcome.healthy.coverage,
         server: format!("postgres (PostgreSQL) {}", installation.version),
@@ -627,19 +632,23 @@ fn write_reports(
     document: &Document,
     world: &mut Env<'_>,
 ) -> Result<(), Failure> {
+    if let Some(path) = &arguments.report {
+        write_page(path, document)?;
+        // Before the scoreboard: its last line is what is read last.
+        tell(
+            arguments,
+            world,
+            &format!("the report is {}", path.display()),
+        );
+    }
+    arguments.output.write_again(document, world)
+}
+
+fn write_page(path: &Path, document: &Document) -> Result<(), Failure> {
     let html = by_name("html").ok_or_else(|| Failure::new("there is no form html"))?;
     let options = Options {
         explain: &manual,
         ..Options::default()
     };
-    write_file(&arguments.report, REPORT, |out| {
-        html.render(document, &options, out)
-    })?;
-    // Before the scoreboard: its last line is what is read last.
-    tell(
-        arguments,
-        world,
-        &format!("the report is {}", arguments.report.display()),
-    );
-    arguments.output.write_again(document, world)
+    write_file(path, REPORT, |out| html.render(document, &options, out))
 }

@@ -10,13 +10,14 @@ use pgclinic_model::{plural, verb_of};
 use pgclinic_surgery::{
     Applied, Chosen, Consent, DamageBudget, Disk, Injury, InjuryOptions, InjuryTargets,
     JournalFolder, Operation, PageBudget, PlannedInjuries, PlannedInjury, apply, copy_to, injuries,
-    injury_named, is_marked, plan_named, plan_random, undo,
+    is_marked, plan_named, plan_random, undo,
 };
 
 use crate::commands::Command;
 use crate::env::Env;
 use crate::exit::{Exit, Failure};
 use crate::journal_beside::journal_beside;
+use crate::near_names;
 use crate::stillness::Stillness;
 use crate::target::{self, Opening};
 
@@ -119,7 +120,7 @@ impl Command for Injure {
                 "name a data directory and an injury; --list shows the injuries",
             ));
         };
-        let named = arguments.injury.iter().map(|name| injury_named(name));
+        let named = arguments.injury.iter().map(|name| near_names::injury(name));
         let named: Vec<&'static Injury> = named.collect::<Result<_, _>>()?;
         injure(&arguments, pgdata, &named, world)
     }

@@ -9,6 +9,7 @@ use crate::command_line;
 use crate::commands::Command;
 use crate::env::Env;
 use crate::exit::{Exit, Failure};
+use crate::output::closed_pipe;
 
 #[derive(Debug, Args)]
 struct Arguments {
@@ -49,7 +50,9 @@ impl Command for ManPage {
             return Ok(Exit::Healthy);
         }
         let command = named(command, &arguments.command)?;
-        Man::new(command).render(&mut world.stdout)?;
+        let mut page = Vec::new();
+        Man::new(command).render(&mut page)?;
+        world.stdout.write_all(&page).or_else(closed_pipe)?;
         Ok(Exit::Healthy)
     }
 }

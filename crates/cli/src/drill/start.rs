@@ -205,10 +205,8 @@ impl Patient {
         let found = explain_message(said).into_iter();
         cell.explained_by = found.map(|own| own.message.name.to_owned()).collect();
         let own = said.lines().find(|line| line.contains(wound.says));
-        cell.says = own
-            .or_else(|| said.lines().last())
-            .unwrap_or_default()
-            .into();
+        let line = own.or_else(|| said.lines().last()).unwrap_or_default();
+        cell.says = without_log_prefix(line).into();
         if own.is_none() {
             cell.failures
                 .push(format!("the server does not say {:?}", wound.says));
@@ -357,4 +355,11 @@ fn sums(pgdata: &Path) -> Result<BTreeMap<PathBuf, Option<u64>>, Failure> {
         all.insert(path, sum);
     }
     Ok(all)
+}
+
+/// The message without its time and process: what stands on every line of a log.
+fn without_log_prefix(line: &str) -> &str {
+    let severities = ["FATAL:  ", "PANIC:  ", "ERROR:  ", "LOG:  "];
+    let starts = severities.iter().filter_map(|own| line.find(own));
+    starts.min().and_then(|at| line.get(at..)).unwrap_or(line)
 }

@@ -19,6 +19,7 @@ mod as_pg_verifybackup;
 mod bad_input;
 mod bare_file;
 mod base_backup;
+mod browser;
 mod catalog_cost;
 mod catalog_memory;
 mod catalogs;

@@ -21,6 +21,10 @@ fn a_misspelt_name_meets_the_one_that_is_near() {
     says("check", &["--relation", "ordres"], "(did you mean orders");
     says("check", &["--database", "shp"], "(did you mean shop?).");
     says("check", &["--relation", "nothing.of_it"], "matches nothing");
+    let sector = "there is no injury zeroed-secto (did you mean zeroed-sector";
+    says("injure", &["--injury", "zeroed-secto"], sector);
+    let drill = pgclinic(&["drill", "--injury", "zeroed-secto"]).exits(2);
+    assert!(drill.err.contains(sector), "{}", drill.err);
 
     let path = file_of(&pgdata, "public.orders");
     std::fs::remove_file(pgdata.join(&path)).expect("a file");

@@ -4,9 +4,9 @@ use crate::common;
 
 use std::path::Path;
 
-use common::pgclinic;
-use pgclinic_servers::{Checksums, Scratch};
-use pgclinic_testkit::{all_majors, run_as, seed};
+use common::{pgclinic, text};
+use pgclinic_servers::{Checksums, Scratch, StopMode};
+use pgclinic_testkit::{all_majors, as_primary, copy_of, run_as, seed, server};
 
 const README: &str = include_str!("../../../../README.md");
 const BENCHMARKS: &str = include_str!("../../../../docs/benchmarks.md");
@@ -56,10 +56,112 @@ fn the_example_is_what_check_prints() {
     }
 }
 
+/// What stands under this heading.
+#[track_caller]
+fn section(title: &str) -> &'static str {
+    let (_, section) = README
+        .split_once(&format!("\n## {title}\n"))
+        .unwrap_or_else(|| panic!("no section {title}"));
+    section.split_once("\n## ").map_or(section, |(own, _)| own)
+}
+
+fn file(path: &str) -> String {
+    let path = Path::new("../..").join(path);
+    std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+/// The line of blocks without a language: what a reader types.
+fn commands(section: &str) -> Vec<&str> {
+    let blocks = section.split("```\n").skip(1).step_by(2);
+    blocks.flat_map(str::lines).collect()
+}
+
+#[test]
+fn what_is_said_of_installing_holds() {
+    let install = section("Install");
+    let manifest = file("Cargo.toml");
+    let (_, version) = manifest
+        .split_once("rust-version = \"")
+        .expect("a version of Rust");
+    let (version, _) = version.split_once('"').expect("its end");
+    assert!(install.contains(&format!("Rust {version} or newer")));
+    let [command] = commands(install)[..] else {
+        panic!("{install}")
+    };
+    let task = command.strip_prefix("cargo xtask ").expect("a task");
+    let source = file(&format!("xtask/src/tasks/{task}.rs"));
+    assert!(source.contains(&format!("name: \"{task}\"")));
+    // That it is static, and works where nothing else is, the task tries itself.
+    assert!(install.contains("one static binary, `target/dist/pgclinic`"));
+    for words in ["target/dist/pgclinic", "target-feature=+crt-static"] {
+        assert!(source.contains(words), "{words}");
+    }
+    assert!(
+        install.contains("`sh target/dist/install.sh` verifies and installs below `/usr/local`")
+    );
+    let script = file("packaging/install.sh");
+    for words in ["\nprefix=/usr/local\n", "sha256sum -c"] {
+        assert!(script.contains(words), "{words}");
+    }
+    let packages = file("xtask/src/tasks/dist/packages.rs");
+    for words in ["install.sh", ".deb", ".tar.gz"] {
+        assert!(packages.contains(words), "{words}");
+    }
+    for kind in ["man", "completions"] {
+        assert!(packages.contains(&format!("\"{kind}\"")), "{kind}");
+    }
+}
+
+/// `cargo run --release --` is `pgclinic`, since that is what the workspace runs by default.
+#[test]
+fn the_two_commands_are_those_of_the_program() {
+    let lines = commands(section("Two commands"));
+    let run = "cargo run --release -- ";
+    let typed: Vec<&str> = lines
+        .iter()
+        .map(|line| line.split('#').next().unwrap_or(line).trim())
+        .collect();
+    let main_job = format!("{run}check /path/to/PGDATA");
+    let drill = format!("{run}drill");
+    assert_eq!(typed, [drill.as_str(), "cargo test", &main_job]);
+    assert!(file("crates/cli/Cargo.toml").contains("default-run = \"pgclinic\""));
+    let said = lines[0].split_once("# ").map_or("", |(_, said)| said);
+    assert_eq!(
+        said,
+        "fetches a real PostgreSQL, damages copies, checks, explains, undoes, proves; --all: every injury"
+    );
+    let help = pgclinic(&["drill", "--help"]).exits(0).out;
+    assert!(
+        help.contains("--all") && help.contains("Every injury"),
+        "{help}"
+    );
+    let missing = pgclinic(&["check", "/path/to/PGDATA"]).exits(2);
+    assert!(missing.err.contains("/path/to/PGDATA"), "{}", missing.err);
+}
+
+#[test]
+fn the_exit_codes_and_the_page_are_as_it_says() {
+    let words = README.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(words.contains("The exit code is 0 for healthy, 1 for damaged, 3 for incomplete."));
+    assert!(words.contains("`pgclinic explain checksum-mismatch` is the manual page of a finding"));
+    assert!(words.contains("`--format html` gives the report as one page"));
+    let copy = copy_of(&seed(&server(15), Checksums::On));
+    let check = ["check", text(&copy.pgdata)];
+    let verdict = |exit| pgclinic(&check).exits(exit).first_line().to_owned();
+    assert!(verdict(0).starts_with("HEALTHY"));
+    let page = pgclinic(&[&check[..], &["--format", "html"]].concat()).exits(0);
+    assert!(page.out.starts_with("<!doctype html>"));
+    let mut running = copy.start_with(&as_primary()).expect("a server");
+    running.stop(StopMode::Immediate).expect("a stop");
+    assert!(verdict(3).starts_with("INCOMPLETE"));
+    // What is damaged, and its code, is the example above.
+    let manual = pgclinic(&["explain", "checksum-mismatch"]).exits(0);
+    assert!(manual.out.contains("checksum-mismatch"), "{}", manual.out);
+}
+
 #[test]
 fn its_figures_stand_in_the_benchmarks() {
-    let (_, speed) = README.split_once("## Speed\n").expect("the section");
-    let (speed, _) = speed.split_once("\n## ").expect("its end");
+    let speed = section("Speed");
     let words = speed.split_whitespace();
     let figures: Vec<&str> = words
         .filter(|word| word.contains('.') && word.parse::<f64>().is_ok())

@@ -329,7 +329,44 @@ fn a_server_by_its_url_is_not_named(ward: &Ward) {
     let without = pgclinic(&[&heal[..], &["--redact"]].concat()).exits(plain.exit);
     names_nobody(&without.out, "heal by URL");
     saved_names_nobody_in_any_form(&plain.out, ward.scratch.path(), "heal by URL");
+    an_experiment_by_url_names_nobody(ward, &url);
     running.stop(StopMode::Fast).expect("a stop");
+}
+
+/// The server that is there already has a name in its URL.
+fn an_experiment_by_url_names_nobody(ward: &Ward, url: &str) {
+    let into = ward.scratch.path().join(format!("{CANARY} lab by URL"));
+    let mut words = vec!["lab", "run", "toast-compression", "--scale", "smallest"];
+    words.extend(["--blocks", "1", "--url", url, "--into", text(&into)]);
+    words.extend(["--quiet", "--format", "json", "--redact"]);
+    let ran = pgclinic(&words).exits(0);
+    names_nobody(&ran.out, "an experiment by URL");
+    let page = std::fs::read_to_string(into.join("report.html")).expect("a page");
+    names_nobody(&page, "the page of an experiment by URL");
+    let said = pgclinic(&["lab", "report", text(&into), "--format", "json"]).exits(0);
+    saved_names_nobody_in_any_form(&said.out, ward.scratch.path(), "an experiment by URL");
+}
+
+/// The cluster of a plain drill is the drill's own; the machine and its directories are not.
+#[test]
+fn a_drill_names_neither_the_machine_nor_its_directories() {
+    let scratch = Scratch::new(&run_as(), None).expect("a directory");
+    let programs = scratch.path().join(format!("{CANARY} bin"));
+    std::os::unix::fs::symlink(&server(15).bindir, &programs).expect("a link");
+    let page = scratch.path().join("drill.html");
+    let mut words = vec!["drill", "--pg-bindir", text(&programs), "--format", "json"];
+    words.extend(["--injury", "page-checksum", "--report", text(&page)]);
+    words.push("--redact");
+    let ran = pgclinic(&words).exits(0);
+    names_nobody(&ran.out, "a drill");
+    let page = std::fs::read_to_string(page).expect("a page");
+    names_nobody(&page, "the page of a drill");
+    let saved = scratch.path().join("saved.json");
+    std::fs::write(&saved, &ran.out).expect("a file");
+    for form in ["text", "html"] {
+        let again = pgclinic(&["report", text(&saved), "--format", form]).exits(0);
+        names_nobody(&again.out, form);
+    }
 }
 
 /// The check said many different things, or the above proves little.

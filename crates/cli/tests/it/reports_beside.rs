@@ -2,7 +2,7 @@
 //! cluster is the one of the demonstration, so that no server is needed.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::common::{pgclinic, text};
@@ -18,12 +18,15 @@ const PAGE_BYTES_MAX: u64 = 1_000_000;
 
 /// The reports of one damaged cluster in one directory, and the rows that were salvaged beside
 /// them.
-struct Reports {
+pub(crate) struct Reports {
     home: tempfile::TempDir,
 }
 
 impl Reports {
-    fn new() -> Self {
+    /// The pages, apart from that of the salvage.
+    pub(crate) const NAMES: [&str; 5] = ["check", "measure", "inspect", "diff", "heal"];
+
+    pub(crate) fn new() -> Self {
         let reports = Reports {
             home: tempfile::tempdir().expect("a directory"),
         };
@@ -75,7 +78,11 @@ impl Reports {
         reports
     }
 
-    fn page(&self, name: &str, words: &[&str]) {
+    pub(crate) fn home(&self) -> &Path {
+        self.home.path()
+    }
+
+    pub(crate) fn page(&self, name: &str, words: &[&str]) {
         let page = self.path(name);
         let output = ["--format", "html", "--output", text(&page)];
         let ran = pgclinic(&[words, &output].concat());
@@ -124,7 +131,7 @@ fn a_page_leads_to_the_reports_of_its_cluster_beside_it() {
 #[test]
 fn no_page_is_long_to_load() {
     let reports = Reports::new();
-    for name in ["check", "measure", "inspect", "diff", "heal"] {
+    for name in Reports::NAMES {
         let bytes = fs::metadata(reports.path(name)).expect("a page").len();
         assert!(bytes < PAGE_BYTES_MAX, "{name} has {bytes} bytes");
     }

@@ -3,6 +3,7 @@
 use pgclinic_model::document::{BlindDocument, BlindKind, BlindTrial};
 
 use super::drill::{DrillPage, level, outcome};
+use super::picture::{Fate, PartsBar};
 use super::{
     Block, Frame, Look, ParagraphStyle, Part, Row, Table, Tone, View, Words, card, columns,
     in_terminal, list, looked_at, meaning, not_done, number, on_page, section, words,
@@ -13,9 +14,15 @@ use crate::words::{byte_range, count, count_of};
 pub(super) fn view(document: &BlindDocument) -> View {
     let sum = |of: fn(&BlindKind) -> u64| {
         let kinds = document.kinds.iter().map(of);
-        count(kinds.fold(0, u64::saturating_add))
+        kinds.fold(0, u64::saturating_add)
     };
     let (hurtful, found) = (sum(|own| own.hurtful), sum(|own| own.hurtful_found));
+    let parts = [
+        (Fate::Sound, found, "found"),
+        (Fate::Bad, hurtful.saturating_sub(found), "missed"),
+    ];
+    let bar = PartsBar::of(parts, count);
+    let (hurtful, found) = (count(hurtful), count(found));
     let time = say::seconds(document.elapsed_s);
     let left = match document.shots_left {
         0 => String::new(),
@@ -33,6 +40,7 @@ pub(super) fn view(document: &BlindDocument) -> View {
         extent,
         about: looked_at(&document.target, &document.tool, &[level(document.level)]),
         meaning: meaning::blind(document),
+        bar,
     };
     let mut blocks = Vec::new();
     blocks.extend(not_done("Not checked", &document.coverage.not_checked));

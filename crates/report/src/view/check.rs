@@ -20,8 +20,9 @@ use crate::{Options, block_map, headline, hex, page_labels};
 
 /// Damaged pages shown with their bytes.
 const PAGES_MAX: usize = 100;
-/// Characters of base64 in all shown pages: about 1 MiB of pages, which browsers still scroll well.
-const BASE64_MAX: usize = 1_400_000;
+/// Characters of base64 in all shown pages, 32 KiB of bytes: each byte takes ten on the page, which
+/// is to stay below a megabyte.
+const BASE64_MAX: usize = 44 * 1024;
 
 /// Where a page of evidence belongs.
 type PagePlace<'a> = (&'a str, u32);

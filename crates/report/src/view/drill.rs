@@ -71,6 +71,7 @@ pub(super) struct DrillPage<'a> {
     pub(super) extent: String,
     pub(super) about: Words,
     pub(super) meaning: Meaning,
+    pub(super) bar: PartsBar,
 }
 
 impl DrillPage<'_> {
@@ -79,7 +80,8 @@ impl DrillPage<'_> {
         let server = format!("{}, seed {}", self.server, self.seed);
         let first = verdict(Some(server))
             .about(self.about.clone())
-            .meaning(self.meaning.clone());
+            .meaning(self.meaning.clone())
+            .bar(self.bar);
         let mut blocks = vec![
             head(self.title, self.server, self.seed, self.about),
             on_page(vec![
@@ -142,6 +144,15 @@ fn banner(document: &DrillDocument) -> Verdict {
     ))
     .meaning(meaning::drill(document))
     .bar(outcomes_bar(document.outcomes))
+}
+
+/// What became of things that were tried, some of which nobody can notice.
+pub(super) fn passed_bar(passed: u64, blind: u64, failed: u64) -> PartsBar {
+    outcomes_bar(OutcomeCounts {
+        passed,
+        blind,
+        failed,
+    })
 }
 
 /// What became of the injuries.

@@ -13,6 +13,9 @@ use crate::{Options, hex};
 
 /// So many items that are wrong are open at first.
 const OPEN_MAX: usize = 5;
+/// Items in tables; those after them stand in lines, and those after these by their first values.
+const TABLES_MAX: usize = 50;
+const LINES_MAX: usize = 300;
 
 pub(super) fn view(document: &InspectDocument, options: &Options<'_>) -> View {
     let anatomy = &document.anatomy;
@@ -135,8 +138,29 @@ fn items(items: &[ItemAnatomy]) -> Vec<Block> {
     }
     let wrong = items.iter().filter(|own| is_wrong(own)).count();
     let mut blocks = vec![Block::Filter(".item", "")];
-    blocks.extend(items.iter().map(|own| item(own, wrong <= OPEN_MAX)));
+    for (before, own) in items.iter().enumerate() {
+        let rank = if is_wrong(own) { 0 } else { before };
+        blocks.push(item(own, wrong <= OPEN_MAX, Detail::of(rank)));
+    }
     vec![section("Line pointers and items").of(blocks)]
+}
+
+/// How much of an item stands on a page of items; a terminal has all of each.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Detail {
+    Tables,
+    Lines,
+    Title,
+}
+
+impl Detail {
+    fn of(before: usize) -> Self {
+        match before {
+            0..TABLES_MAX => Detail::Tables,
+            TABLES_MAX..LINES_MAX => Detail::Lines,
+            _ => Detail::Title,
+        }
+    }
 }
 
 fn is_wrong(own: &ItemAnatomy) -> bool {
@@ -144,7 +168,7 @@ fn is_wrong(own: &ItemAnatomy) -> bool {
 }
 
 /// What is wrong with it is seen where `few` items are wrong.
-fn item(own: &ItemAnatomy, few: bool) -> Block {
+fn item(own: &ItemAnatomy, few: bool, detail: Detail) -> Block {
     let is_wrong = is_wrong(own);
     let kind = if is_wrong { Fold::Fault } else { Fold::Item };
     let place = format!(
@@ -163,13 +187,32 @@ fn item(own: &ItemAnatomy, few: bool) -> Block {
     let preview = preview.and(Look::Preview, first_values(&own.values));
     title = title.then(preview.only(Medium::Page));
     let mut blocks = Vec::from_iter(fault(own.fault.as_deref()));
+    blocks.push(on_page(item_on_page(own, detail)));
     if !own.header.is_empty() {
-        blocks.push(on_page(vec![field_table(&own.header)]));
         blocks.push(in_terminal(header_lines(&own.header)));
     }
-    blocks.extend(values(&own.values));
+    blocks.push(in_terminal(value_lines(&own.values)));
     let fold = fold(kind, is_wrong && few, title);
     fold.id(format!("item-{}", own.item)).of(blocks)
+}
+
+fn item_on_page(own: &ItemAnatomy, detail: Detail) -> Vec<Block> {
+    match detail {
+        Detail::Tables => {
+            let header = (!own.header.is_empty()).then(|| field_table(&own.header));
+            let values = (!own.values.is_empty()).then(|| value_table(&own.values));
+            header.into_iter().chain(values).collect()
+        }
+        Detail::Lines => {
+            let mut lines = Vec::new();
+            if !own.header.is_empty() {
+                lines.extend(header_lines(&own.header));
+            }
+            lines.extend(value_lines(&own.values));
+            lines
+        }
+        Detail::Title => vec![text("Its fields and values stand in --format json.")],
+    }
 }
 
 fn header_lines(header: &[Field]) -> Vec<Block> {
@@ -209,6 +252,13 @@ pub(super) fn values(values: &[ValueAnatomy]) -> Vec<Block> {
     if values.is_empty() {
         return Vec::new();
     }
+    vec![
+        on_page(vec![value_table(values)]),
+        in_terminal(value_lines(values)),
+    ]
+}
+
+fn value_table(values: &[ValueAnatomy]) -> Block {
     let columns = columns("Column | Type | Bytes | Value");
     let rows = values.iter().map(|value| {
         let dropped = if value.dropped { " (dropped)" } else { "" };
@@ -228,11 +278,14 @@ pub(super) fn values(values: &[ValueAnatomy]) -> Vec<Block> {
             cell.quiet(value.note.as_deref().unwrap_or_default()),
         ])
     });
-    let lines = values.iter().map(|value| (name(value), value_line(value)));
-    vec![
-        on_page(vec![Block::Table(Table::new(columns, rows))]),
-        in_terminal(entries(12, lines)),
-    ]
+    Block::Table(Table::new(columns, rows))
+}
+
+fn value_lines(values: &[ValueAnatomy]) -> Vec<Block> {
+    entries(
+        12,
+        values.iter().map(|value| (name(value), value_line(value))),
+    )
 }
 
 fn name(value: &ValueAnatomy) -> String {

@@ -2,7 +2,7 @@
 
 use pgclinic_model::document::{LossCell, LossDocument};
 
-use super::drill::{DrillPage, level, not_run, outcome};
+use super::drill::{DrillPage, level, not_run, outcome, passed_bar};
 use super::{
     Block, Frame, Look, Part, Row, Table, View, Words, columns, in_terminal, list, looked_at,
     meaning, not_done, number, section, text, words,
@@ -11,8 +11,15 @@ use crate::words as say;
 use crate::words::{count, count_of};
 
 pub(super) fn view(document: &LossDocument) -> View {
-    let passed = document.cells.iter().filter(|cell| cell.passed).count();
-    let (passed, all) = (count_of(passed), count_of(document.cells.len()));
+    let passed = document.cells.iter().filter(|cell| cell.passed);
+    let blind = passed.clone().filter(|cell| cell.blind.is_some());
+    let (passed, blind) = (count_of(passed.count()), count_of(blind.count()));
+    let all = count_of(document.cells.len());
+    let bar = passed_bar(
+        passed.saturating_sub(blind),
+        blind,
+        all.saturating_sub(passed),
+    );
     let time = say::seconds(document.elapsed_s);
     let (passed, all) = (count(passed), count(all));
     let extent = format!("{passed} of {all} losses were seen, counted and reported in {time}");
@@ -27,6 +34,7 @@ pub(super) fn view(document: &LossDocument) -> View {
         extent,
         about: looked_at(&document.target, &document.tool, &[level(document.level)]),
         meaning: meaning::loss(document),
+        bar,
     };
     let mut blocks = Vec::new();
     blocks.extend(not_done("Not checked", &document.coverage.not_checked));
@@ -39,7 +47,7 @@ pub(super) fn view(document: &LossDocument) -> View {
 
 fn matrix(cells: &[LossCell]) -> Block {
     let columns = columns(
-        "Witness | Hurt | State | (Where) | Rows lost > | Predicted > | Check | Salvage | Verdict of the drill = passed",
+        "Witness | Hurt | State | (Where) | Rows lost > | Predicted > | Check | Salvage | Outcome = passed",
     );
     let rows = cells.iter().map(|cell| {
         let (mark, verdict) = verdict_of(cell);

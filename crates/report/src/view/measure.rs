@@ -25,7 +25,7 @@ const LISTED_MAX: usize = 25;
 const TERMINAL_WHOLE_MAX: usize = 8;
 /// Relations and columns that get figures and pictures of their own on a page, which stays below a
 /// megabyte with them.
-const PAGE_WHOLE_MAX: usize = 120;
+const PAGE_WHOLE_MAX: usize = 40;
 /// So many of them are the server's own.
 const SERVERS_WHOLE_MAX: usize = 5;
 /// Relations of one kind that a page lists, and of the server's own.

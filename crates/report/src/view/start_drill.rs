@@ -2,7 +2,7 @@
 
 use pgclinic_model::document::{StartDrillCell, StartDrillDocument, StartDrillTable};
 
-use super::drill::{DrillPage, not_run, outcome};
+use super::drill::{DrillPage, not_run, outcome, passed_bar};
 use super::{
     Block, Frame, Look, Part, Row, Table, View, Words, columns, in_terminal, list, looked_at,
     meaning, section, text, words,
@@ -13,6 +13,7 @@ use crate::words::{count, count_of};
 pub(super) fn view(document: &StartDrillDocument) -> View {
     let passed = document.cells.iter().filter(|cell| cell.passed).count();
     let (passed, all) = (count_of(passed), count_of(document.cells.len()));
+    let bar = passed_bar(passed, 0, all.saturating_sub(passed));
     let time = say::seconds(document.elapsed_s);
     let (passed, all) = (count(passed), count(all));
     let extent = format!(
@@ -29,6 +30,7 @@ pub(super) fn view(document: &StartDrillDocument) -> View {
         extent,
         about: looked_at(&document.target, &document.tool, &[]),
         meaning: meaning::start_drill(document),
+        bar,
     };
     let mut blocks = Vec::new();
     blocks.push(wounds(&document.cells));
@@ -40,7 +42,7 @@ pub(super) fn view(document: &StartDrillDocument) -> View {
 
 fn wounds(cells: &[StartDrillCell]) -> Block {
     let columns = columns(
-        "Damage | After a | (The server says) | (Explained by) | Cures | Loss promised > | Loss measured > | Verdict of the drill = passed",
+        "Damage | After a | (The server says) | (Explained by) | Cures | Loss promised > | Loss measured > | Outcome = passed",
     );
     let rows = cells.iter().map(|cell| {
         let said = |short: &str, long: String| Words::default().in_terminal(short).on_page(long);

@@ -8,6 +8,7 @@ use pgclinic_format::control_file::{FILE_BYTES, State, places};
 use pgclinic_format::{ControlFile, Lsn};
 use pgclinic_model::document::FieldChange;
 use pgclinic_model::plan::Safety;
+use pgclinic_model::{plural, verb_of};
 
 use super::ground::Ground;
 use super::new_control::keeps_time_stamps;
@@ -54,10 +55,11 @@ pub(super) fn draft(cluster: &Cluster, options: &StartOptions<'_>) -> Result<Dra
             control.system_identifier
         ))
         .because(format!(
-            "data checksums {}: {} of {} pages carry a right one",
+            "data checksums {}: {} of {} {} a right one",
             if control.checksums() { "on" } else { "off" },
             pages.checksums_right,
-            pages.pages
+            plural(pages.pages, "page"),
+            verb_of(pages.checksums_right, "carry")
         ))
         .because(format!(
             "catalog version {} and control version {}: those of PostgreSQL {}",
@@ -97,14 +99,16 @@ fn doubts(cluster: &Cluster, control: &ControlFile, pages: &PageCounters) -> Vec
     let far = pages.far();
     if let Some(at) = &far.doubted {
         doubts.push(format!(
-            "{} pages carry an LSN more than 1 TiB after all WAL that is known, the first of them at {at}: they are damaged, or WAL is missing",
-            far.doubted_pages
+            "{} {} an LSN more than 1 TiB after all WAL that is known, the first at {at}: this is damage, or WAL is missing",
+            plural(far.doubted_pages, "page"),
+            verb_of(far.doubted_pages, "carry")
         ));
     }
     if pages.checksums_wrong > 0 {
         doubts.push(format!(
-            "{} pages carry another checksum than their own: whether data checksums were on is a guess",
-            pages.checksums_wrong
+            "{} {} a checksum that is wrong: whether data checksums were on is a guess",
+            plural(pages.checksums_wrong, "page"),
+            verb_of(pages.checksums_wrong, "carry")
         ));
     }
     if let Some(first) = pages.not_read.first() {

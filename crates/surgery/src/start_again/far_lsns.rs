@@ -9,6 +9,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use pgclinic_format::Lsn;
+use pgclinic_model::{plural, verb_of};
 
 use super::numbers::{Highest, Seen, raise_to};
 
@@ -199,8 +200,9 @@ impl Judged {
     pub(super) fn warning(&self) -> Option<String> {
         let at = self.doubted.as_ref()?;
         Some(format!(
-            "{} pages carry an LSN more than 1 TiB after all WAL that is known, the first of them at {at}, and nothing proves it: they are taken for damaged, and WAL does not begin after them",
-            self.doubted_pages
+            "{} {} an LSN more than 1 TiB after all WAL that is known, the first at {at}, and nothing proves it: this is taken for damage, and WAL does not begin after it",
+            plural(self.doubted_pages, "page"),
+            verb_of(self.doubted_pages, "carry")
         ))
     }
 }

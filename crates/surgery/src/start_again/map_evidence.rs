@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use pgclinic_check::{CheckOptions, check_cluster};
 use pgclinic_cluster::{Cluster, Comparison, DatabaseDirectory, HeapScan};
 use pgclinic_format::{ColumnLayout, Fork, Oid};
-use pgclinic_model::{Level, Selection, Severity};
+use pgclinic_model::{Level, Selection, Severity, plural, verb_of};
 use pgclinic_spill::MemoryPlan;
 
 use super::relation_maps::{Mapped, draft_of, map_of};
@@ -59,9 +59,10 @@ impl Rewritten<'_> {
         self.leave_relations(&map, &mut free)?;
         if free.len() != indexes.len() || free.len() > TRIED_MAX {
             let why = format!(
-                "{} files are left for {} indexes",
-                free.len(),
-                indexes.len()
+                "{} {} left for {}",
+                plural(free.len(), "file"),
+                verb_of(free.len(), "are"),
+                plural(indexes.len(), "index")
             );
             return Ok(Err(why));
         }

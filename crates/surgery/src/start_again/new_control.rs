@@ -3,6 +3,7 @@
 use pgclinic_cluster::Cluster;
 use pgclinic_format::control_file::{Checkpoint, State};
 use pgclinic_format::{ControlFile, Lsn};
+use pgclinic_model::{plural, verb_of};
 
 use super::ground::Ground;
 use super::page_counters::PageCounters;
@@ -91,8 +92,10 @@ impl Ground<'_> {
         match self.control() {
             Some(_) => "the control file".into(),
             None => format!(
-                "{} of {} pages carry a right checksum",
-                pages.checksums_right, pages.pages
+                "{} of {} {} a right checksum",
+                pages.checksums_right,
+                plural(pages.pages, "page"),
+                verb_of(pages.checksums_right, "carry")
             ),
         }
     }

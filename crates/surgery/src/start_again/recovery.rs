@@ -6,6 +6,7 @@ use pgclinic_cluster::wal::{CheckpointState, LabelState, Recovery, StartKind, Wa
 use pgclinic_format::Lsn;
 use pgclinic_format::control_file::places;
 use pgclinic_format::wal::WalReader;
+use pgclinic_model::{plural, verb_of};
 use pgclinic_source::Presence;
 
 use super::{Found, StartOptions, backup_label, control_bytes, control_file, reset_wal};
@@ -42,9 +43,10 @@ fn gap(recovery: &Recovery, survey: &WalSurvey) -> Option<String> {
     let first = *survey.missing.first()?;
     let name = recovery.shape.segment_name(recovery.start.timeline, first);
     Some(format!(
-        "{} segments between the redo point {} and the checkpoint are not there, the first of them {name}",
-        survey.missing.len(),
-        recovery.start.redo
+        "{} between the redo point {} and the checkpoint {} not there, the first is {name}",
+        plural(survey.missing.len(), "segment"),
+        recovery.start.redo,
+        verb_of(survey.missing.len(), "are")
     ))
 }
 

@@ -13,6 +13,7 @@ use pgclinic_format::oid::{PG_AUTHID, PG_DATABASE, PG_TABLESPACE};
 use pgclinic_format::relation_map::{MAGIC, seal};
 use pgclinic_format::{ColumnLayout, HeapTuple, LpFlags, Oid, Page, RelationMap};
 use pgclinic_model::plan::Safety;
+use pgclinic_model::plural;
 use pgclinic_source::EntryKind;
 
 use super::databases::is_first_home;
@@ -232,9 +233,9 @@ fn rewritten(
         .collect();
     let bytes = map_of(cluster.layout.relation_map_bytes, &pairs);
     let evidence = format!(
-        "rewritten were {}: no other file has rows of these columns, and no other index leads to all of the rows and to no others; the full check finds no damage in the {} files of this map",
+        "rewritten were {}: no other file has rows of these columns, and no other index leads to all of the rows and to no others; the full check finds no damage in the {} of this map",
         moved.join(", "),
-        pairs.len()
+        plural(pairs.len(), "file")
     );
     let map = bytes.map(|bytes| Map {
         bytes,

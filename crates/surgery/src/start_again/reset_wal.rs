@@ -10,7 +10,7 @@ use pgclinic_format::control_file::{FILE_BYTES, State, places};
 use pgclinic_format::wal::build::first_page;
 use pgclinic_model::document::FieldChange;
 use pgclinic_model::plan::Safety;
-use pgclinic_model::plural;
+use pgclinic_model::{plural, verb_of};
 use pgclinic_source::{EntryKind, Presence};
 
 use super::directories::with_parents;
@@ -223,13 +223,16 @@ fn warnings(filled: &Filled, fates: &Fates, pages: &PageCounters) -> Vec<String>
     let unknown = fates.unknown();
     if unknown > 0 {
         warnings.push(format!(
-            "of {unknown} rows nobody knows any more whether their transactions committed; {LIST} beside the journal lists them"
+            "of {} nobody knows any more whether their transactions committed; {LIST} beside the journal lists them",
+            plural(unknown, "row")
         ));
     }
     if filled.asked > 0 {
         warnings.push(format!(
-            "{} rows ask for the status of {} transactions that is lost, and none of their rows has it: they count as rolled back",
-            filled.rows_asked, filled.asked
+            "{} {} for the status of {} that is lost, and none of their rows has it: they count as rolled back",
+            plural(filled.rows_asked, "row"),
+            verb_of(filled.rows_asked, "ask"),
+            plural(filled.asked, "transaction")
         ));
     }
     if filled.disagreed > 0 {

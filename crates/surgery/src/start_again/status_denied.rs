@@ -6,6 +6,7 @@ use pgclinic_cluster::status::StatusPages;
 use pgclinic_format::slru::{PAGES_PER_SEGMENT, xact_status};
 use pgclinic_format::{BlockNo, StatusLog};
 use pgclinic_model::plan::{Change, Safety};
+use pgclinic_model::{plural, verb_of};
 
 use super::page_counters::PageCounters;
 use super::status_files::votes_of;
@@ -60,8 +61,10 @@ fn of_page(log: &mut StatusPages<'_>, page: BlockNo, counters: &PageCounters, fo
     let told = write_told(&mut after, first, counters.votes.range(first..=last));
     if told.transactions_asked > 0 {
         let why = format!(
-            "{} rows ask for the status of {} transactions of page {page}, and no row says it, or rows contradict each other: what the page says of them stays, right or wrong",
-            told.rows_asked, told.transactions_asked
+            "{} {} for the status of {} of page {page}, and no row says it, or rows contradict each other: what the page says of them stays, right or wrong",
+            plural(told.rows_asked, "row"),
+            verb_of(told.rows_asked, "ask"),
+            plural(told.transactions_asked, "transaction")
         );
         found.leave_open(&place.path, Stops::Other, why);
     }
@@ -83,8 +86,8 @@ fn of_page(log: &mut StatusPages<'_>, page: BlockNo, counters: &PageCounters, fo
     };
     let draft = draft
         .because(format!(
-            "the rows of {} transactions agree on their end, and the page says otherwise",
-            told.changed
+            "the rows of {} agree on their end, and the page says otherwise",
+            plural(told.changed, "transaction")
         ))
         .warn("bits of transactions that no row names stay as they are: take the file from a backup or a standby where there is one")
         .change(format!("page {page}"), change);

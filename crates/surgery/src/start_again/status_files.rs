@@ -7,6 +7,7 @@ use pgclinic_cluster::status::{
 };
 use pgclinic_format::StatusLog;
 use pgclinic_model::plan::Safety;
+use pgclinic_model::{plural, verb_of};
 
 use super::asked::Asked;
 use super::ground::Ground;
@@ -152,8 +153,8 @@ fn of_transactions(
     counters: &PageCounters,
 ) -> Draft {
     let draft = draft.because(format!(
-        "rows of {} transactions say by their hint bits what became of them, and none says otherwise",
-        filled.told
+        "rows of {} say by their hint bits how each ended, and none says otherwise",
+        plural(filled.told, "transaction")
     ));
     let is_read = counters.not_read.is_empty() && counters.checksums_wrong == 0;
     if filled.asked == 0 && filled.disagreed == 0 && is_read {
@@ -162,10 +163,11 @@ fn of_transactions(
             .because("no row asks for the status of another transaction by its xmin or xmax");
     }
     let draft = draft.warn(format!(
-        "{} rows of {} transactions ask for a status that is lost: they count as rolled back; hint bits of {} transactions contradict each other, and nothing is written of those",
-        filled.rows_asked,
-        filled.asked.saturating_add(filled.disagreed),
-        filled.disagreed
+        "{} of {} {} for a status that is lost: they count as rolled back; hint bits of {} contradict each other, and nothing is written of those",
+        plural(filled.rows_asked, "row"),
+        plural(filled.asked.saturating_add(filled.disagreed), "transaction"),
+        verb_of(filled.rows_asked, "ask"),
+        plural(filled.disagreed, "transaction")
     ));
     with_fates(cluster, draft)
 }

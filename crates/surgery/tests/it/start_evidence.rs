@@ -109,7 +109,7 @@ fn a_damaged_lsn_is_named_and_does_not_move_the_new_wal() {
         let plan = plan(&copy.pgdata).expect("a plan");
         let said = words(&plan);
         let named = format!(
-            "2 pages carry an LSN more than 1 TiB after all WAL that is known, the first of them at {path}:3"
+            "2 pages carry an LSN more than 1 TiB after all WAL that is known, the first at {path}:3"
         );
         assert!(said.contains(&named), "{said}");
         assert!(!said.contains(&Lsn(FAR).to_string()), "{said}");

@@ -11,12 +11,13 @@ use pgclinic_model::document::RehearsalScore;
 use pgclinic_model::plural;
 use pgclinic_report::Document;
 use pgclinic_servers::{RunAs, Scratch};
-use pgclinic_surgery::{DamageBudget, Injury, PageBudget, injury_named};
+use pgclinic_surgery::{DamageBudget, Injury, PageBudget};
 
 use super::{Arguments, end, tell, threads, timed};
 use crate::drill::rehearsal::{self, Asking, UntilInterrupted, Wanted};
 use crate::env::Env;
 use crate::exit::{Exit, Failure};
+use crate::near_names;
 use crate::target::{self, Opening};
 
 /// Pages that are hurt where nobody says how many.
@@ -138,7 +139,7 @@ fn opened(target: &Path, world: &Env<'_>) -> Result<Cluster, Failure> {
 }
 
 fn wanted<'a>(arguments: &'a Arguments, original: &Path) -> Result<Wanted<'a>, Failure> {
-    let injuries = arguments.injury.iter().map(|name| injury_named(name));
+    let injuries = arguments.injury.iter().map(|name| near_names::injury(name));
     let injuries: Vec<&'static Injury> = injuries.collect::<Result<_, _>>()?;
     Ok(Wanted {
         spec: original.display().to_string(),

@@ -2,6 +2,7 @@
 
 use pgclinic_cluster::{Catalog, Cluster, ForkFiles, Relation};
 use pgclinic_format::Fork;
+use pgclinic_model::plural;
 
 /// How something is lost.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -609,7 +610,9 @@ impl Site {
             },
             Site::Replaced { path, by } => format!("{path}, by {by}"),
             Site::Tail { path, len } => format!("{path}, from byte {len} on"),
-            Site::Bytes { path, offset, len } => format!("{path}, {len} bytes from {offset} on"),
+            Site::Bytes { path, offset, len } => {
+                format!("{path}, {} from {offset} on", plural(*len, "byte"))
+            }
             Site::File { path, .. } | Site::Gone { path } => path.clone(),
             Site::DirectoryGone { path } | Site::LinkGone { path } => path.clone(),
         }

@@ -101,6 +101,15 @@ fn of(rows: Rows) -> String {
     }
 }
 
+/// `1 of 1 row`, `17 of 20 rows`.
+fn of_rows(rows: Rows) -> String {
+    let right = format!("{} of {}", grouped(rows.right), counted(rows.of));
+    match rows.wrong {
+        0 => right,
+        wrong => format!("{right}, **{} wrong**", grouped(wrong)),
+    }
+}
+
 /// What the program says of it.
 fn pgclinic_rows(run: &Run) -> String {
     let found = match run.found.as_slice() {
@@ -166,9 +175,9 @@ fn verdict(run: &Run) -> String {
     let best = best.or_else(|| working().rev().max_by_key(right));
     match best {
         Some(tried) => format!(
-            "**The way out:** {}, which gives {} rows.",
+            "**The way out:** {}, which gives {}.",
             code(&tried.typed),
-            tried.rows.map(of).unwrap_or_default()
+            tried.rows.map(of_rows).unwrap_or_default()
         ),
         None => "**The way out:** none of these; a backup.".into(),
     }

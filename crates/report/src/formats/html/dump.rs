@@ -11,6 +11,9 @@ use crate::hex::{self, Hex, LINE_BYTES, Line};
 use crate::view::Dump;
 use crate::words::{count_of, plural};
 
+/// On a longer page what a byte is stands at the end of its line alone, and not over it as well.
+const TITLED_BYTES_MAX: usize = 8192;
+
 /// Bytes that something is wrong with, and what.
 type Mark = (Range<usize>, String);
 
@@ -60,7 +63,8 @@ fn one_line(
     for run in &runs {
         let mark = mark_at(run.start).and_then(|index| marks.get(index));
         let bytes = hex.page.get(run.clone()).unwrap_or_default();
-        open(hex.label(run.start), mark, out)?;
+        let titled = Titled::of(hex.page);
+        open(hex.label(run.start), mark, titled, out)?;
         for (index, byte) in bytes.iter().enumerate() {
             let gap = if index > 0 { " " } else { "" };
             write!(out, "{gap}{byte:02x}")?;
@@ -85,12 +89,34 @@ fn one_line(
     out.write_all(b"\n")
 }
 
-fn open(label: Option<&HexRange>, mark: Option<&Mark>, out: &mut dyn io::Write) -> io::Result<()> {
+/// Whether each byte says what it is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Titled {
+    All,
+    Marked,
+}
+
+impl Titled {
+    fn of(page: &[u8]) -> Self {
+        match page.len() {
+            0..=TITLED_BYTES_MAX => Titled::All,
+            _ => Titled::Marked,
+        }
+    }
+}
+
+fn open(
+    label: Option<&HexRange>,
+    mark: Option<&Mark>,
+    titled: Titled,
+    out: &mut dyn io::Write,
+) -> io::Result<()> {
     let class = label.map_or("o", |label| part_class(&label.part));
     let hurt = if mark.is_some() { " x" } else { "" };
     write!(out, "<i class=\"{class}{hurt}\"")?;
     match (label, mark) {
         (None, None) => {}
+        (Some(_), None) if titled == Titled::Marked => {}
         (Some(label), None) => write!(out, " title=\"{}\"", Esc(&label.label))?,
         (None, Some(mark)) => write!(out, " title=\"{}\"", Esc(&mark.1))?,
         (Some(label), Some(mark)) => {

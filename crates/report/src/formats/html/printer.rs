@@ -31,9 +31,7 @@ fn block(block: &Block, depth: usize, out: &mut dyn io::Write) -> io::Result<()>
         Block::List(own) => list(own, out),
         Block::Steps(own) => steps(own, depth, out),
         Block::Table(own) => table::table(own, out),
-        Block::Command(code) => {
-            writeln!(out, "<pre class=command><code>{}</code></pre>", Esc(code))
-        }
+        Block::Command(code) => command(code, out),
         Block::Rules(own) => rules(own, out),
         Block::Dump(own) => dump::write(own, out),
         Block::Picture(own) => picture::picture(own, out),
@@ -49,6 +47,21 @@ fn block(block: &Block, depth: usize, out: &mut dyn io::Write) -> io::Result<()>
             }
         }
     }
+}
+
+/// A narrow screen breaks a command between its words, and not after the dashes of an option.
+fn command(code: &str, out: &mut dyn io::Write) -> io::Result<()> {
+    out.write_all(b"<pre class=command><code>")?;
+    for word in code.split_inclusive(' ') {
+        match (word.starts_with('-'), word.trim_end()) {
+            (true, option) => {
+                let rest = word.get(option.len()..).unwrap_or_default();
+                write!(out, "<i>{}</i>{rest}", Esc(option))?;
+            }
+            (false, _) => write!(out, "{}", Esc(word))?,
+        }
+    }
+    out.write_all(b"</code></pre>\n")
 }
 
 pub(super) fn tone_class(tone: Tone) -> &'static str {
@@ -261,7 +274,7 @@ fn list(own: &List, out: &mut dyn io::Write) -> io::Result<()> {
 fn steps(own: &Steps, depth: usize, out: &mut dyn io::Write) -> io::Result<()> {
     out.write_all(b"<div class=remedies>")?;
     if !own.title.is_empty() {
-        write!(out, "<h4>{}</h4>", Esc(own.title))?;
+        write!(out, "<p class=title>{}</p>", Esc(own.title))?;
     }
     out.write_all(b"\n<ol>\n")?;
     for step in &own.steps {

@@ -21,6 +21,28 @@
     });
     command.append(button);
   }
+  // Of a long table the first rows are shown, in whatever order they stand; on paper all of them are.
+  const FOLDED_FROM = 40;
+  const SHOWN_FIRST = 20;
+  const folds = new Map();
+  const fold = (table) => {
+    const rest = make("p", "");
+    rest.className = "rest";
+    let open = false;
+    const apply = () => {
+      const rows = [...table.tBodies[0].rows].filter((row) => !row.hidden);
+      for (const [at, row] of rows.entries()) row.classList.toggle("over", !open && at >= SHOWN_FIRST);
+      rest.hidden = rows.length <= SHOWN_FIRST;
+      button.textContent = open ? `Show the first ${SHOWN_FIRST} rows` : `Show all ${rows.length} rows`;
+      button.setAttribute("aria-expanded", String(open));
+    };
+    const show = (wanted) => { open = wanted; apply(); };
+    const button = make("button", "", () => show(!open));
+    rest.append(button);
+    table.closest(".wide").after(rest);
+    folds.set(table, { apply, show });
+    apply();
+  };
   // A field, and buttons for marks, that leave of some rows those in which the words stand.
   const filter = (tools, rows, names) => {
     const shown = make("output", "");
@@ -40,6 +62,7 @@
         // What was asked for is not left folded.
         if (fits && wanted) row.closest("details.folded")?.setAttribute("open", "");
       }
+      for (const { apply } of folds.values()) apply();
       shown.textContent = count === rows.length ? "" : `${count} of ${rows.length}`;
     };
     const buttons = names.map((name) =>
@@ -76,6 +99,7 @@
       return falls ? -order : order;
     });
     table.tBodies[0].append(...rows.map(([, row]) => row));
+    folds.get(table)?.apply();
     for (const cell of head) cell.removeAttribute("aria-sort");
     head[column].setAttribute("aria-sort", falls ? "descending" : "ascending");
   };
@@ -83,6 +107,7 @@
   const FILTERED_FROM = 12;
   for (const table of document.querySelectorAll("table")) {
     const rows = [...table.tBodies[0].rows];
+    if (rows.length >= FOLDED_FROM) fold(table);
     // Where an empty name means the one above it, the order of rows is a part of what they say.
     if (!table.tHead || rows.length < SORTED_FROM || rows.some((row) => row.cells[0].textContent.trim() === "")) continue;
     const head = [...table.tHead.rows[0].cells];
@@ -122,6 +147,7 @@
     const target = location.hash.length > 1 && document.getElementById(decodeURIComponent(location.hash.slice(1)));
     if (!target) return;
     for (let at = target; at; at = at.parentElement) if (at.tagName === "DETAILS") at.open = true;
+    if (target.closest("tr.over")) folds.get(target.closest("table"))?.show(true);
     target.scrollIntoView();
   };
   addEventListener("hashchange", reveal);

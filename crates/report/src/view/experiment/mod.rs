@@ -58,6 +58,19 @@ pub(super) fn view(document: &ExperimentDocument) -> View {
     )
 }
 
+/// Where something is left to be filled in, nobody copies it as it stands.
+fn to_apply(words: &str) -> Vec<Block> {
+    let command = Block::Command(words.to_owned());
+    if words.contains('…') {
+        vec![
+            on_page(vec![text(Words::default().code(words))]),
+            in_terminal(vec![command]),
+        ]
+    } else {
+        vec![command]
+    }
+}
+
 /// What colours a verdict.
 fn tone(word: DecisionWord) -> Tone {
     match word {
@@ -149,7 +162,7 @@ fn card(document: &ExperimentDocument, card: &DecisionCard) -> Block {
     if !card.apply.is_empty() {
         blocks.push(in_terminal(vec![text("apply:")]));
     }
-    blocks.extend(card.apply.iter().cloned().map(Block::Command));
+    blocks.extend(card.apply.iter().flat_map(|own| to_apply(own)));
     if !card.runs.is_empty() {
         let all = card.runs.iter().fold(Words::default(), |all, id| {
             all.then(runs::named(document, id)).plain(" ")

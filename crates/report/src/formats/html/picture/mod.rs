@@ -7,6 +7,8 @@ mod treemap;
 
 use std::io;
 
+use pgclinic_model::document::HexRange;
+
 use super::escape::Esc;
 use crate::hex;
 use crate::view::picture::{BarPart, Fate, PartsBar, Picture, Strip, StripMark};
@@ -80,17 +82,20 @@ fn strip(own: &Strip, out: &mut dyn io::Write) -> io::Result<()> {
         "<figure class=strip><svg viewBox=\"0 0 {len} 100\" preserveAspectRatio=none role=group \
          aria-label=\"the page drawn to scale\"><rect class=o width={len} height=100 />"
     )?;
-    for range in &own.ranges {
-        let bytes = hex::clamp(range.bytes, len);
+    for block in blocks(&own.ranges) {
+        let bytes = hex::clamp(block.bytes, len);
+        let (first, last) = (Esc(block.first), Esc(block.last));
         write!(
             out,
-            "<rect class={} x={} width={} height=100><title>{}, {}</title></rect>",
-            super::dump::part_class(&range.part),
+            "<rect class={} x={} width={} height=100><title>{first}",
+            block.class,
             bytes.start,
             bytes.len(),
-            Esc(&range.label),
-            byte_range(range.bytes)
         )?;
+        if block.first != block.last {
+            write!(out, " to {last}")?;
+        }
+        write!(out, ", {}</title></rect>", byte_range(block.bytes))?;
     }
     for mark in &own.marks {
         strip_mark(mark, len, out)?;
@@ -100,6 +105,36 @@ fn strip(own: &Strip, out: &mut dyn io::Write) -> io::Result<()> {
         write!(out, "<span>{}</span>", len * quarter / QUARTERS)?;
     }
     out.write_all(b"</figcaption></figure>\n")
+}
+
+/// Neighbours of one colour.
+struct StripBlock<'a> {
+    bytes: [u64; 2],
+    class: &'static str,
+    first: &'a str,
+    last: &'a str,
+}
+
+/// A page has more parts than a screen has pixels, so neighbours of one colour are drawn as one.
+fn blocks(ranges: &[HexRange]) -> Vec<StripBlock<'_>> {
+    let mut blocks: Vec<StripBlock<'_>> = Vec::new();
+    for range in ranges {
+        let (class, label) = (super::dump::part_class(&range.part), range.label.as_str());
+        let [start, end] = range.bytes;
+        match blocks.last_mut() {
+            Some(block) if block.class == class && block.bytes[1] == start => {
+                block.bytes[1] = end;
+                block.last = label;
+            }
+            _ => blocks.push(StripBlock {
+                bytes: range.bytes,
+                class,
+                first: label,
+                last: label,
+            }),
+        }
+    }
+    blocks
 }
 
 /// Never thinner than can be seen and pointed at.
