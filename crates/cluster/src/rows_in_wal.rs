@@ -5,7 +5,7 @@
 use std::collections::BTreeSet;
 
 use pgclinic_format::wal::FileNumber;
-use pgclinic_format::{BlockNo, Fork, Lsn, Oid, Page};
+use pgclinic_format::{BlockNo, Fork, Lsn, Oid, Page, Xid};
 use pgclinic_source::Presence;
 
 use crate::catalog::Catalog;
@@ -91,6 +91,20 @@ impl Cluster {
         let nameless = self.homes.iter().filter(is_nameless);
         let logged = nameless.filter(|home| !self.files_with_logged_rows(home.database).is_empty());
         logged.collect()
+    }
+
+    /// Transactions of which `pg_xact` does not say what that WAL does. A commit is in `pg_xact`
+    /// before a checkpoint that began after it ends; a rollback may be missing there, and counts as
+    /// one all the same.
+    pub fn statuses_denied_by_wal(&self) -> Vec<Xid> {
+        let Some(wal) = self.wal_of_rows() else {
+            return Vec::new();
+        };
+        let is_denied = |(xid, committed): (Xid, bool)| {
+            let is_committed = self.transactions.status(xid)? == XactStatus::Committed;
+            (is_committed != committed).then_some(xid)
+        };
+        wal.rows.ends().filter_map(is_denied).collect()
     }
 
     /// Where that WAL breaks: what stands before cannot be asked.

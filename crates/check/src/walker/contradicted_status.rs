@@ -125,15 +125,21 @@ pub(super) fn accuse(cluster: &Cluster, books: &mut RunLedger) {
     };
     let segment_of = |xid: u32| pages.page_of(xid) / PAGES_PER_SEGMENT;
     let mut proven: BTreeMap<u64, String> = BTreeMap::new();
+    for (segment, xids) in denied_by_wal(cluster, segment_of) {
+        let said = format!(
+            "records of pg_wal deny what it says of {}, {}",
+            plural(xids.len() as u64, "transaction"),
+            range(&xids)
+        );
+        let draft = draft(&pages, segment, &xids, said);
+        let id = draft.map(|draft| root(cluster, (&pages, segment), draft, &mut books.findings));
+        proven.extend(id.map(|id| (segment, id)));
+    }
     for (segment, contradiction) in contradictions(books, segment_of) {
-        if contradiction.is_proof() {
-            let id = root(
-                cluster,
-                &pages,
-                segment,
-                &contradiction,
-                &mut books.findings,
-            );
+        if contradiction.is_proof() && !proven.contains_key(&segment) {
+            let draft = contradiction.draft(&pages, segment);
+            let id =
+                draft.map(|draft| root(cluster, (&pages, segment), draft, &mut books.findings));
             proven.extend(id.map(|id| (segment, id)));
         }
     }
@@ -220,14 +226,77 @@ fn contradictions(
     found
 }
 
+/// By file of the log, what WAL from before the last checkpoint has of it.
+fn denied_by_wal(
+    cluster: &Cluster,
+    segment_of: impl Fn(u32) -> u64,
+) -> BTreeMap<u64, BTreeSet<u32>> {
+    let mut found: BTreeMap<u64, BTreeSet<u32>> = BTreeMap::new();
+    for xid in cluster.statuses_denied_by_wal() {
+        found.entry(segment_of(xid.0)).or_default().insert(xid.0);
+    }
+    found
+}
+
+impl Contradiction {
+    fn draft(&self, pages: &StatusPages<'_>, segment: u64) -> Option<Draft> {
+        let (rows, pages_denying) = (self.rows(), self.pages());
+        let relations = self.relations.len();
+        let message = format!(
+            "{} on {} of {} {} what it says of {}, {}",
+            plural(rows, "row"),
+            plural(pages_denying, "page"),
+            plural(relations as u64, "relation"),
+            if rows == 1 { "denies" } else { "deny" },
+            plural(self.xids.len() as u64, "transaction"),
+            range(&self.xids),
+        );
+        let draft = draft(pages, segment, &self.xids, message)?;
+        let draft = draft
+            .fact("rows", rows)
+            .fact("pages", pages_denying)
+            .fact("relations", relations);
+        Some(draft.rows(rows))
+    }
+}
+
+/// `720`, `720 to 828`.
+fn range(xids: &BTreeSet<u32>) -> String {
+    match (xids.first(), xids.last()) {
+        (Some(first), Some(last)) if first != last => format!("{first} to {last}"),
+        (first, _) => first.map(u32::to_string).unwrap_or_default(),
+    }
+}
+
+/// At the bytes of these transactions.
+fn draft(
+    pages: &StatusPages<'_>,
+    segment: u64,
+    xids: &BTreeSet<u32>,
+    message: String,
+) -> Option<Draft> {
+    let (first, last) = (xids.first()?, xids.last()?);
+    let draft = Draft::new(&TRANSACTION_STATUS_CONTRADICTED, message)
+        .fact("first_transaction", *first)
+        .fact("last_transaction", *last)
+        .fact("transactions", xids.len());
+    let (begin, end) = (byte_of(pages, *first), byte_of(pages, *last) + 1);
+    Some(if pages.page_of(*first) == pages.page_of(*last) {
+        draft
+            .place(pages.place(pages.page_of(*first)))
+            .bytes(begin, end)
+    } else {
+        draft.place(file_place(pages.path_of(segment), FileKind::Slru))
+    })
+}
+
 /// The finding that the others follow from: one that is there about the same file, or a new one.
 fn root(
     cluster: &Cluster,
-    pages: &StatusPages<'_>,
-    segment: u64,
-    contradiction: &Contradiction,
+    (pages, segment): (&StatusPages<'_>, u64),
+    mut draft: Draft,
     findings: &mut Findings,
-) -> Option<String> {
+) -> String {
     let path = pages.path_of(segment);
     let of_file = |own: &&Finding| {
         own.severity == Severity::Damage
@@ -235,45 +304,13 @@ fn root(
             && own.place.path == path
     };
     if let Some(known) = findings.kept().find(of_file) {
-        return Some(known.id.clone());
+        return known.id.clone();
     }
-    let (first, last) = (contradiction.xids.first()?, contradiction.xids.last()?);
-    let (rows, pages_denying) = (contradiction.rows(), contradiction.pages());
-    let (relations, xids) = (contradiction.relations.len(), contradiction.xids.len());
-    let range = if first == last {
-        first.to_string()
-    } else {
-        format!("{first} to {last}")
-    };
-    let message = format!(
-        "{} on {} of {} {} what it says of {}, {range}",
-        plural(rows, "row"),
-        plural(pages_denying, "page"),
-        plural(relations as u64, "relation"),
-        if rows == 1 { "denies" } else { "deny" },
-        plural(xids as u64, "transaction"),
-    );
-    let mut draft = Draft::new(&TRANSACTION_STATUS_CONTRADICTED, message)
-        .fact("first_transaction", *first)
-        .fact("last_transaction", *last)
-        .fact("transactions", xids)
-        .fact("rows", rows)
-        .fact("pages", pages_denying)
-        .fact("relations", relations)
-        .rows(rows);
-    let (begin, end) = (byte_of(pages, *first), byte_of(pages, *last) + 1);
-    draft = if pages.page_of(*first) == pages.page_of(*last) {
-        draft
-            .place(pages.place(pages.page_of(*first)))
-            .bytes(begin, end)
-    } else {
-        draft.place(file_place(path, FileKind::Slru))
-    };
     consequences::complete_file(&mut draft);
     let finding = draft.finish(&file_place("", FileKind::Slru), system_identifier(cluster));
     let id = finding.id.clone();
     findings.keep(finding);
-    Some(id)
+    id
 }
 
 /// On its page.

@@ -1,13 +1,16 @@
-//! The last record that changed the rows of each block, and who wrote them, by WAL from before the
-//! redo point: the checkpoint wrote those pages, so that none of them is older than its record.
+//! The last record that changed the rows of each block, who wrote them, and how transactions ended,
+//! by WAL from before the redo point: the checkpoint wrote those pages and their statuses, so that
+//! none of them is older than its record.
 
 use std::collections::{BTreeMap, HashMap};
 
-use pgclinic_format::wal::{Event, FileNumber, Record, RowsWritten};
+use pgclinic_format::wal::{Ended, Event, FileNumber, Outcome, Record, RowsWritten};
 use pgclinic_format::{BlockNo, Fork, Lsn, Xid};
 
 /// Blocks that are remembered: some 16 MiB. More are not, and what is known of these stays true.
 const BLOCKS_MAX: usize = 1 << 18;
+/// Ends of transactions that are remembered: some 4 MiB.
+const ENDS_MAX: usize = 1 << 18;
 /// Transactions that are remembered of a file: one that was committed is enough.
 const WRITERS_MAX: usize = 8;
 
@@ -16,6 +19,8 @@ const WRITERS_MAX: usize = 8;
 pub(crate) struct RowChanges {
     files: HashMap<FileNumber, FileChanges>,
     known: usize,
+    /// Whether they committed.
+    ends: BTreeMap<u32, bool>,
 }
 
 /// Of one file.
@@ -49,7 +54,10 @@ impl RowChanges {
     /// What was cut off may come back as another page, and what was removed need not be there.
     pub(crate) fn note_files(&mut self, event: &Event<'_>) {
         match event {
-            Event::Ended(ended) => ended.files().for_each(|file| self.forget(file)),
+            Event::Ended(ended) => {
+                self.note_end(ended);
+                ended.files().for_each(|file| self.forget(file));
+            }
             Event::Truncated {
                 file,
                 blocks: Some(blocks),
@@ -62,6 +70,26 @@ impl RowChanges {
             }
             _ => {}
         }
+    }
+
+    fn note_end(&mut self, ended: &Ended<'_>) {
+        let committed = match ended.outcome {
+            Outcome::Committed => true,
+            Outcome::Aborted => false,
+            Outcome::Prepared => return,
+        };
+        for xid in std::iter::once(ended.xid).chain(ended.subxids()) {
+            if xid.is_normal() && self.ends.len() < ENDS_MAX {
+                self.ends.insert(xid.0, committed);
+            }
+        }
+    }
+
+    /// Transactions and whether they committed, in order of their numbers.
+    pub(crate) fn ends(&self) -> impl Iterator<Item = (Xid, bool)> {
+        self.ends
+            .iter()
+            .map(|(xid, committed)| (Xid(*xid), *committed))
     }
 
     fn cut(&mut self, file: FileNumber, blocks: BlockNo) {

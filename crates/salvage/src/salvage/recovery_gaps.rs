@@ -35,8 +35,22 @@ pub(super) fn of_cluster(cluster: &Cluster, replay: Option<&ReplayAccount>) -> V
     let unasked = cluster.unasked_rows_in_wal();
     let unasked = unasked.map(|gap| not_salvaged(&gap.what, &gap.why));
     let gaps = control.into_iter().chain(wal).chain(paced).chain(unasked);
-    gaps.chain(status).collect()
+    gaps.chain(status).chain(denied_by_wal(cluster)).collect()
 }
+
+/// What WAL from before the last checkpoint says of transactions, and `pg_xact` does not.
+fn denied_by_wal(cluster: &Cluster) -> Option<NotChecked> {
+    let denied = cluster.statuses_denied_by_wal();
+    let (first, last) = (denied.first()?, denied.last()?);
+    let why = format!(
+        "records of pg_wal deny what pg_xact says of {}, {first} to {last}: it is damaged, or of another moment. Rows without hint bits went by it, so that some may be missing and others too many; check names the bytes",
+        plural(denied.len() as u64, "transaction"),
+    );
+    Some(not_salvaged(STATUS, &why))
+}
+
+/// What goes by `pg_xact` alone.
+const STATUS: &str = "which rows count whose transactions only pg_xact knows";
 
 /// Settings by which recovery ends, or waits, before the end of WAL.
 const PACES: [&str; 6] = [
@@ -273,10 +287,7 @@ fn tell_denied_status(account: &mut SalvageReport) {
         plural(pages, "page"),
         plural(tables, "table"),
     );
-    account.not_salvaged.push(not_salvaged(
-        "which rows count whose transactions only pg_xact knows",
-        &why,
-    ));
+    account.not_salvaged.push(not_salvaged(STATUS, &why));
 }
 
 /// Pages that were changed later than the last record of the write-ahead log prove that some of it

@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use common::{options, session};
 use pgclinic_salvage::{Rows, salvage};
-use pgclinic_servers::{Checksums, StopMode};
+use pgclinic_servers::{Checksums, StartOptions, StopMode};
 use pgclinic_source::{DataDirectory, Overlay, OverlayPatch};
 use pgclinic_testkit::{Quiet, TempCopy, copy_of, seed, server};
 
@@ -180,4 +180,44 @@ fn a_dead_row_of_a_page_that_the_map_calls_all_visible_is_withheld() {
             .filter(|place| place.why.contains("by the visibility map"));
         assert_eq!(told.count(), 5);
     }
+}
+
+/// No hint bit knows that the rows were inserted; WAL has the commit.
+#[test]
+fn a_commit_that_pg_xact_has_lost_stands_in_the_wal() {
+    let copy = copy_of(&seed(&server(15), Checksums::On));
+    let kept = StartOptions::default().with("wal_keep_size", "64MB");
+    let mut running = copy.start_with(&kept).expect("a server");
+    let mut own = session(&running, "postgres");
+    own.execute(STATEMENTS[0]).expect("a table");
+    let next = "SELECT txid_snapshot_xmax(txid_current_snapshot())";
+    let xid = own.query_value(next).expect(next).expect("a number");
+    let xid: usize = xid.parse().expect("a number");
+    own.execute(STATEMENTS[1]).expect("rows");
+    drop(own);
+    running.stop(StopMode::Fast).expect("stopped");
+
+    let salvaged = || {
+        let cluster = pgclinic_testkit::open(&copy.pgdata);
+        let folder = tempfile::tempdir().expect("a directory");
+        let mut options = options(folder.path(), "copy");
+        options.selection.databases = vec![Glob::new("postgres")];
+        salvage(&cluster, &options, &Quiet).expect("a destination")
+    };
+    let sound = salvaged();
+    assert_eq!(sound.outcome, Outcome::Whole, "{:?}", sound.not_salvaged);
+
+    let path = copy.pgdata.join("pg_xact/0000");
+    let mut statuses = std::fs::read(&path).expect("statuses");
+    statuses[xid / 4] &= !(3 << (xid % 4 * 2));
+    std::fs::write(&path, statuses).expect("written");
+    let hurt = salvaged();
+    assert_eq!(hurt.outcome, Outcome::Incomplete);
+    let denied = format!("what pg_xact says of 1 transaction, {xid} to {xid}");
+    let mut gaps = hurt.not_salvaged.iter();
+    assert!(
+        gaps.any(|gap| gap.why.contains(&denied)),
+        "{:?}",
+        hurt.not_salvaged
+    );
 }

@@ -56,3 +56,29 @@ fn a_page_that_lost_its_last_write_is_older_than_wal() {
         assert_eq!(told(&clinic.check(Level::Structure)), [one], "{major}");
     }
 }
+
+#[test]
+fn a_commit_that_only_wal_has_accuses_pg_xact() {
+    let mut clinic = Clinic::on(15, Checksums::On, SQL);
+    clinic.stop();
+    let kept = StartOptions::default().with("wal_keep_size", "64MB");
+    let mut server = clinic.copy.start_with(&kept).expect("a server");
+    execute(&server, "CREATE TABLE public.late (id int)");
+    execute(&server, "INSERT INTO public.late VALUES (1)");
+    server.stop(StopMode::Fast).expect("it stops");
+    let sound = clinic.check(Level::Structure);
+    assert_eq!(sound.verdict, Verdict::Healthy, "{sound:#?}");
+    let path = clinic.copy.pgdata.join("pg_xact/0000");
+    let mut statuses = std::fs::read(&path).expect("statuses");
+    let last = statuses.iter().rposition(|byte| *byte != 0);
+    statuses[last.expect("a transaction")] = 0;
+    std::fs::write(&path, statuses).expect("written");
+    for level in [Level::Pages, Level::Structure] {
+        let found = told(&clinic.check(level));
+        let rules: Vec<&str> = found.iter().map(|own| own.0.as_str()).collect();
+        assert!(
+            rules.contains(&"transaction-status-contradicted"),
+            "{rules:?}"
+        );
+    }
+}
