@@ -6,8 +6,8 @@ use pgclinic_model::document::{
     BlindDocument, CATALOG_COST_SCHEMA, CHECKSUMS_SCHEMA, CatalogCostDocument, CheckDocument,
     ChecksumsDocument, DIFF_SCHEMA, DiffDocument, DrillDocument, ExperimentDocument, HEAL_SCHEMA,
     HealDocument, InspectDocument, LossDocument, MEASURE_SCHEMA, MeasureDocument, REHEARSAL_SCHEMA,
-    RehearsalDocument, START_DRILL_SCHEMA, SalvageReport, StartDrillDocument, Tool,
-    WATCH_SCHEMA, WatchDocument,
+    RehearsalDocument, START_DRILL_SCHEMA, SalvageReport, StartDrillDocument, Tool, WATCH_SCHEMA,
+    WatchDocument,
 };
 use serde::{Deserialize, Serialize};
 

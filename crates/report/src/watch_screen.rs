@@ -57,7 +57,10 @@ impl WatchScreen {
     }
 
     fn target<'a>(&self, document: &'a WatchDocument) -> Option<&'a WatchedTarget> {
-        document.targets.get(self.server).or(document.targets.first())
+        document
+            .targets
+            .get(self.server)
+            .or(document.targets.first())
     }
 
     /// The signs of the family that was chosen.
@@ -81,7 +84,10 @@ impl WatchScreen {
             all => format!("{}/{all} ", self.server + 1),
         };
         let version = target.server_version.as_deref().unwrap_or("?");
-        lines.push(format!("{place}{}  PostgreSQL {version}", target.target.spec));
+        lines.push(format!(
+            "{place}{}  PostgreSQL {version}",
+            target.target.spec
+        ));
         lines.push(String::new());
         let room = rows.saturating_sub(lines.len() + 1);
         let mut own = match (&target.unreachable, self.family) {
@@ -97,7 +103,11 @@ impl WatchScreen {
     }
 
     fn keys(&self, document: &WatchDocument) -> String {
-        let servers = if document.targets.len() > 1 { "  ←→ server" } else { "" };
+        let servers = if document.targets.len() > 1 {
+            "  ←→ server"
+        } else {
+            ""
+        };
         match self.family {
             None => format!("1-9 0 a family's signs{servers}  q quit"),
             Some(_) => format!("↑↓ sign  1-9 0 family  Esc back{servers}  q quit"),
@@ -114,7 +124,12 @@ impl WatchScreen {
         let mut lines: Vec<String> = rows
             .map(|(at, own)| {
                 let mark = if at == self.line { '>' } else { ' ' };
-                format!("{mark} {:<26} {:>16}  {}", own.name, headline(own), beside(own))
+                format!(
+                    "{mark} {:<26} {:>16}  {}",
+                    own.name,
+                    headline(own),
+                    beside(own)
+                )
             })
             .collect();
         let Some(own) = signs.get(self.line) else {
@@ -153,7 +168,11 @@ fn overview(target: &WatchedTarget) -> Vec<String> {
             .take(FIGURES)
             .map(|own| format!("{} {}", own.name, headline(own)))
             .collect();
-        format!("{} {family:<16} {word:<9} {}", (at + 1) % 10, figures.join("  "))
+        format!(
+            "{} {family:<16} {word:<9} {}",
+            (at + 1) % 10,
+            figures.join("  ")
+        )
     });
     let mut lines: Vec<String> = rows.collect();
     lines.push(String::new());
@@ -175,11 +194,17 @@ fn beside(own: &WatchedSign) -> String {
 
 fn blocks(figures: &[f64]) -> String {
     const BLOCKS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
-    let figures = figures.get(figures.len().saturating_sub(SPARK)..).unwrap_or_default();
+    let figures = figures
+        .get(figures.len().saturating_sub(SPARK)..)
+        .unwrap_or_default();
     let low = figures.iter().copied().fold(f64::INFINITY, f64::min);
     let range = figures.iter().copied().fold(f64::NEG_INFINITY, f64::max) - low;
     let block = |own: &f64| {
-        let height = if range > 0.0 { (own - low) / range * 7.0 } else { 0.0 };
+        let height = if range > 0.0 {
+            (own - low) / range * 7.0
+        } else {
+            0.0
+        };
         let at = usize::try_from(pgclinic_model::whole(height)).unwrap_or(0);
         BLOCKS.get(at.min(7)).copied().unwrap_or(' ')
     };
@@ -199,7 +224,9 @@ fn fitted(line: &str, columns: usize) -> String {
 fn wrapped(label: &str, text: &str, columns: usize) -> Vec<String> {
     let mut lines = vec![label.to_owned()];
     for word in text.split(' ') {
-        let Some(last) = lines.last_mut() else { continue };
+        let Some(last) = lines.last_mut() else {
+            continue;
+        };
         if last.chars().count() + word.chars().count() + 1 > columns {
             lines.push(format!("{:1$}{word} ", "", label.len()));
         } else {

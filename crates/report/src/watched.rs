@@ -130,12 +130,21 @@ mod tests {
     #[test]
     fn figures_are_read_by_people() {
         let of = |value, unit, kind| figure(value, unit, kind);
-        assert_eq!(of(1_234_567.0, SignUnit::Count, SignKind::Gauge), "1,234,567");
+        assert_eq!(
+            of(1_234_567.0, SignUnit::Count, SignKind::Gauge),
+            "1,234,567"
+        );
         assert_eq!(of(0.25, SignUnit::Count, SignKind::Counter), "0.25/s");
         assert_eq!(of(2048.0, SignUnit::Bytes, SignKind::Counter), "2.0 KiB/s");
         assert_eq!(of(0.995, SignUnit::Ratio, SignKind::Gauge), "99.50 %");
-        assert_eq!(of(0.0, SignUnit::Moment, SignKind::Gauge), "1970-01-01 00:00 UTC");
-        assert_eq!(of(1e300, SignUnit::Moment, SignKind::Gauge), "after the year 9999");
+        assert_eq!(
+            of(0.0, SignUnit::Moment, SignKind::Gauge),
+            "1970-01-01 00:00 UTC"
+        );
+        assert_eq!(
+            of(1e300, SignUnit::Moment, SignKind::Gauge),
+            "after the year 9999"
+        );
         assert_eq!(of(7200.0, SignUnit::Seconds, SignKind::Gauge), "2.0 h");
     }
 }

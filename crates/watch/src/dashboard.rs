@@ -68,14 +68,19 @@ fn query(sign: &Sign) -> String {
         (SignKind::Gauge, SignUnit::Moment) => format!("{metric} * 1000"),
         (SignKind::Gauge, _) => metric,
     };
-    let labels: Vec<&str> = std::iter::once("server").chain(sign.labels().iter().copied()).collect();
+    let labels: Vec<&str> = std::iter::once("server")
+        .chain(sign.labels().iter().copied())
+        .collect();
     let by = match (sign.labels().is_empty(), sign.gather) {
         (true, _) => return figure,
         (false, Gather::Sum) => "sum",
         (false, Gather::Max) => "max",
         (false, Gather::Min) => "min",
     };
-    format!("topk({SERIES_MAX}, {by} by ({}) ({figure}))", labels.join(", "))
+    format!(
+        "topk({SERIES_MAX}, {by} by ({}) ({figure}))",
+        labels.join(", ")
+    )
 }
 
 fn legend(sign: &Sign) -> String {
@@ -109,7 +114,11 @@ mod tests {
         for sign in signs() {
             let own = panels.iter().find(|panel| panel["title"] == sign.name);
             let query = own.and_then(|panel| panel["targets"][0]["expr"].as_str());
-            assert!(query.is_some_and(|query| query.contains(sign.metric)), "{}", sign.name);
+            assert!(
+                query.is_some_and(|query| query.contains(sign.metric)),
+                "{}",
+                sign.name
+            );
         }
         let is_right = |panel: &&Value| {
             let place = &panel["gridPos"];

@@ -52,7 +52,11 @@ fn entry(sign: &Sign, page: &mut String) {
         SignUnit::Ratio => " from 0 to 1",
     };
     let _ = writeln!(page, "* metric: `{}`, {kind}{unit}{labels}", sign.metric);
-    let needs: Vec<String> = sign.all_needs().into_iter().map(|need| need.words()).collect();
+    let needs: Vec<String> = sign
+        .all_needs()
+        .into_iter()
+        .map(|need| need.words())
+        .collect();
     if !needs.is_empty() {
         let _ = writeln!(page, "* needs: {}", needs.join(", "));
     }
@@ -64,7 +68,11 @@ fn entry(sign: &Sign, page: &mut String) {
     }
     for alert in sign.alerts {
         let urgency = alert.urgency.name();
-        let _ = writeln!(page, "* alert: `{}` ({urgency}, after {})", alert.name, alert.hold);
+        let _ = writeln!(
+            page,
+            "* alert: `{}` ({urgency}, after {})",
+            alert.name, alert.hold
+        );
     }
     page.push('\n');
 }
@@ -82,6 +90,9 @@ mod tests {
     fn the_page_of_the_repository_is_that_of_the_register() {
         let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/signs.md");
         let kept = std::fs::read_to_string(path).expect("docs/signs.md");
-        assert!(kept == super::manual(), "stale: `cargo xtask docs` writes it");
+        assert!(
+            kept == super::manual(),
+            "stale: `cargo xtask docs` writes it"
+        );
     }
 }

@@ -33,11 +33,20 @@ pub enum Need {
 impl Need {
     /// Why it does not hold; `None` where it does.
     pub(crate) fn missing(self, facts: &ServerFacts) -> Option<String> {
-        let setting = |name: &str| facts.settings.get(name).map_or("", |own| own.value.as_str());
+        let setting = |name: &str| {
+            facts
+                .settings
+                .get(name)
+                .map_or("", |own| own.value.as_str())
+        };
         let unless = |holds: bool, why: &str| (!holds).then(|| why.to_owned());
         match self {
-            Need::Since(major, what) => (facts.major < major)
-                .then(|| format!("{what} came with PostgreSQL {major}, this is {}", facts.version)),
+            Need::Since(major, what) => (facts.major < major).then(|| {
+                format!(
+                    "{what} came with PostgreSQL {major}, this is {}",
+                    facts.version
+                )
+            }),
             Need::Before(major, what) => (facts.major >= major)
                 .then(|| format!("{what} since PostgreSQL {major}, this is {}", facts.version)),
             Need::AllStatistics => unless(
@@ -66,7 +75,10 @@ impl Need {
             ),
             Need::IoWorkers => unless(
                 setting("io_method") == "worker",
-                &format!("io_method is {}: it has no I/O workers", setting("io_method")),
+                &format!(
+                    "io_method is {}: it has no I/O workers",
+                    setting("io_method")
+                ),
             ),
             Need::Archiving => unless(
                 setting("archive_mode") != "off",
@@ -92,7 +104,9 @@ impl Need {
             Need::Primary => "a primary".to_owned(),
             Need::IoWorkers => "io_method = worker".to_owned(),
             Need::Archiving => "archive_mode".to_owned(),
-            Need::Local => "the server on this machine, by its socket, as its user or root".to_owned(),
+            Need::Local => {
+                "the server on this machine, by its socket, as its user or root".to_owned()
+            }
         }
     }
 }

@@ -140,7 +140,12 @@ fn mean(looks: &[Table]) -> Table {
     let count = looks.len().max(1) as f64;
     let rows = sums.into_iter().map(|(labels, sum, most)| Row {
         labels,
-        cells: sum.into_iter().map(|own| own / count).chain(most).map(Some).collect(),
+        cells: sum
+            .into_iter()
+            .map(|own| own / count)
+            .chain(most)
+            .map(Some)
+            .collect(),
     });
     Table {
         rows: rows.collect(),
@@ -181,11 +186,6 @@ impl Default for Table {
 }
 
 impl Table {
-    /// The row with these labels.
-    pub(crate) fn row(&self, labels: &[String]) -> Option<&Row> {
-        self.rows.iter().find(|own| own.labels == labels)
-    }
-
     /// The first cell that the labels pick.
     pub(crate) fn cell(&self, labels: &[&str], at: usize) -> Option<f64> {
         let own = self.rows.iter().find(|own| own.labels == labels)?;

@@ -12,7 +12,9 @@ use crate::signs::FAMILIES;
 pub fn rules() -> String {
     let mut file = "# Alerts on the metrics of pgclinic watch, written by `pgclinic watch --rules`.\ngroups:\n".to_owned();
     for (family, signs) in FAMILIES {
-        let alerts = signs.iter().flat_map(|sign| sign.alerts.iter().map(move |alert| (*sign, alert)));
+        let alerts = signs
+            .iter()
+            .flat_map(|sign| sign.alerts.iter().map(move |alert| (*sign, alert)));
         let alerts: Vec<_> = alerts.collect();
         if alerts.is_empty() {
             continue;
@@ -26,13 +28,23 @@ pub fn rules() -> String {
 }
 
 fn rule(sign: &Sign, alert: &Alert, file: &mut String) {
-    let Alert { name, hold, keep, .. } = alert;
+    let Alert {
+        name, hold, keep, ..
+    } = alert;
     let urgency = alert.urgency.name();
     let _ = writeln!(file, "      - alert: {name}");
     let _ = writeln!(file, "        expr: {}", quoted(alert.expression));
     let _ = writeln!(file, "        for: {hold}\n        keep_firing_for: {keep}");
-    let _ = writeln!(file, "        labels:\n          severity: {urgency}\n          sign: {}", sign.name);
-    let _ = writeln!(file, "        annotations:\n          summary: {}", quoted(alert.summary));
+    let _ = writeln!(
+        file,
+        "        labels:\n          severity: {urgency}\n          sign: {}",
+        sign.name
+    );
+    let _ = writeln!(
+        file,
+        "        annotations:\n          summary: {}",
+        quoted(alert.summary)
+    );
     let _ = writeln!(file, "          meaning: {}", quoted(sign.meaning));
     let _ = writeln!(file, "          settled_by: {}", quoted(sign.settled_by));
 }
@@ -61,7 +73,10 @@ mod tests {
 
     #[test]
     fn alerts_look_at_metrics_that_there_are_and_hold_before_they_fire() {
-        let metrics: BTreeSet<&str> = signs().map(|sign| sign.metric).chain(OF_THE_PROGRAM).collect();
+        let metrics: BTreeSet<&str> = signs()
+            .map(|sign| sign.metric)
+            .chain(OF_THE_PROGRAM)
+            .collect();
         let mut names = BTreeSet::new();
         for alert in signs().flat_map(|sign| sign.alerts) {
             assert!(names.insert(alert.name), "{} twice", alert.name);

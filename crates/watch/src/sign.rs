@@ -192,7 +192,9 @@ impl Sign {
     /// Everything that it needs, its statements' needs first.
     pub fn all_needs(&self) -> Vec<Need> {
         let of_probes = self.source.probes();
-        let of_probes = of_probes.iter().flat_map(|probe| probe.needs.iter().copied());
+        let of_probes = of_probes
+            .iter()
+            .flat_map(|probe| probe.needs.iter().copied());
         let mut all = Vec::new();
         for need in of_probes.chain(self.needs.iter().copied()) {
             if !all.contains(&need) {

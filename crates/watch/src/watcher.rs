@@ -158,7 +158,7 @@ impl Watcher {
     fn take_facts(&mut self, facts: ServerFacts) {
         let (asked_at, now) = (self.asked_at, Instant::now());
         let was_up = asked_at.is_some();
-        self.restarted = was_up && (facts.started - self.facts.started).abs() > 1.0;
+        self.restarted = was_up && (facts.started - self.facts.started).abs() > 1e-3;
         let ours = asked_at.map(|asked_at| (now - asked_at).as_secs_f64());
         self.clock_jump = ours.map(|ours| facts.clock - self.facts.clock - ours);
         if self.restarted || facts.is_standby != self.facts.is_standby {
@@ -195,7 +195,9 @@ impl Watcher {
             now: reading,
             before: None,
             first: None,
-            broken: self.restarted.then(|| "the server was restarted between the two samples".to_owned()),
+            broken: self
+                .restarted
+                .then(|| "the server was restarted between the two samples".to_owned()),
             read_at: Instant::now(),
         };
         if let (Reading::Table(now), Some(old)) = (&own.now, old) {
@@ -217,7 +219,11 @@ impl Watcher {
         Moment {
             facts: &self.facts,
             readings: &self.readings,
-            machine: self.options.machine.as_ref().filter(|_| self.facts.is_local),
+            machine: self
+                .options
+                .machine
+                .as_ref()
+                .filter(|_| self.facts.is_local),
             machine_facts: &self.machine_facts,
             restarted: self.restarted,
             clock_jump: self.clock_jump,
@@ -227,7 +233,9 @@ impl Watcher {
 
     fn document(&self) -> WatchedTarget {
         let moment = self.moment();
-        let signs: Vec<_> = signs::signs().map(|sign| assess::sign(sign, &moment)).collect();
+        let signs: Vec<_> = signs::signs()
+            .map(|sign| assess::sign(sign, &moment))
+            .collect();
         let alarms = signs.iter().map(|own| own.state);
         let alarms = alarms.filter(|state| *state != SignState::NotAvailable);
         WatchedTarget {
@@ -263,7 +271,11 @@ impl Watcher {
     fn described(&self) -> Target {
         let is_known = self.facts.major > 0;
         let checksums = self.facts.shown("data_checksums");
-        let state = if self.facts.is_standby { "in archive recovery" } else { "running" };
+        let state = if self.facts.is_standby {
+            "in archive recovery"
+        } else {
+            "running"
+        };
         Target {
             spec: self.target.to_string(),
             kind: "server".to_owned(),

@@ -65,19 +65,57 @@ fn every_major_is_read_and_what_it_lacks_is_named() {
         let target = watched(&ran);
         assert_eq!(target.target.major, Some(major));
         for own in &target.signs {
-            assert_eq!(own.not_available.is_some(), own.state == SignState::NotAvailable);
+            assert_eq!(
+                own.not_available.is_some(),
+                own.state == SignState::NotAvailable
+            );
             let refused = own.not_available.as_deref().unwrap_or_default();
-            assert!(!refused.starts_with("the server refused"), "{major} {}: {refused}", own.name);
+            assert!(
+                !refused.starts_with("the server refused"),
+                "{major} {}: {refused}",
+                own.name
+            );
         }
-        let why = |name| sign(&target, name).not_available.clone().unwrap_or_default();
-        assert_eq!(why("io-in-flight").contains("came with PostgreSQL 18"), major < 18, "{major}");
-        assert_eq!(why("io-reads").contains("came with PostgreSQL 16"), major < 16, "{major}");
-        assert_eq!(why("wal-records").contains("came with PostgreSQL 14"), major < 14, "{major}");
-        assert!(why("io-read-time").contains(if major < 16 { "came with" } else { "track_io_timing is off" }));
+        let why = |name| {
+            sign(&target, name)
+                .not_available
+                .clone()
+                .unwrap_or_default()
+        };
+        assert_eq!(
+            why("io-in-flight").contains("came with PostgreSQL 18"),
+            major < 18,
+            "{major}"
+        );
+        assert_eq!(
+            why("io-reads").contains("came with PostgreSQL 16"),
+            major < 16,
+            "{major}"
+        );
+        assert_eq!(
+            why("wal-records").contains("came with PostgreSQL 14"),
+            major < 14,
+            "{major}"
+        );
+        assert!(why("io-read-time").contains(if major < 16 {
+            "came with"
+        } else {
+            "track_io_timing is off"
+        }));
         assert_eq!(why("wal-bytes"), "");
-        assert!(sign(&target, "wal-bytes").values[0].per_second.is_some(), "{major}");
-        assert!(sign(&target, "checkpoints-timed").values.len() == 1, "{major}");
-        assert!(sign(&target, "xid-age").headline.is_some_and(|age| age > 0.0));
+        assert!(
+            sign(&target, "wal-bytes").values[0].per_second.is_some(),
+            "{major}"
+        );
+        assert!(
+            sign(&target, "checkpoints-timed").values.len() == 1,
+            "{major}"
+        );
+        assert!(
+            sign(&target, "xid-age")
+                .headline
+                .is_some_and(|age| age > 0.0)
+        );
         server.stop(StopMode::Fast).expect("a stop");
     }
 }
@@ -89,8 +127,12 @@ fn signs_show_what_was_caused() {
     assert_eq!(sign(&before, "checksum-failures").state, SignState::Ok);
 
     let mut session = server.connect("clinic").expect("a session");
-    session.execute("CREATE TABLE public.once_only (id int PRIMARY KEY)").expect("a table");
-    session.execute("INSERT INTO public.once_only VALUES (1)").expect("a row");
+    session
+        .execute("CREATE TABLE public.once_only (id int PRIMARY KEY)")
+        .expect("a table");
+    session
+        .execute("INSERT INTO public.once_only VALUES (1)")
+        .expect("a row");
     for _ in 0..50 {
         let _duplicate = session.execute("INSERT INTO public.once_only VALUES (1)");
     }
@@ -105,7 +147,9 @@ fn signs_show_what_was_caused() {
     let _damaged = reader.query("SELECT * FROM public.docs");
     drop(reader);
     // Statistics are sent on when a session has nothing to do, or ends.
-    session.execute("SELECT pg_stat_force_next_flush()").expect("a flush");
+    session
+        .execute("SELECT pg_stat_force_next_flush()")
+        .expect("a flush");
 
     let ran = once(&server, "postgres", &["--format", "json"]).exits(1);
     let after = watched(&ran);
@@ -116,33 +160,82 @@ fn signs_show_what_was_caused() {
     assert!(grown("checksum-failures", "clinic") >= 1.0);
     let last = sign(&after, "checksum-last-failure");
     assert_eq!(last.state, SignState::Critical, "{last:?}");
-    assert!(sign(&after, "io-workers").values.iter().map(|own| own.value).sum::<f64>() >= 1.0);
-    assert!(sign(&after, "io-reads").values.iter().any(|own| own.labels["backend_type"] == "client backend"));
+    assert!(
+        sign(&after, "io-workers")
+            .values
+            .iter()
+            .map(|own| own.value)
+            .sum::<f64>()
+            >= 1.0
+    );
+    assert!(
+        sign(&after, "io-reads")
+            .values
+            .iter()
+            .any(|own| own.labels["backend_type"] == "client backend")
+    );
 
-    let line = once(&server, "postgres", &["--format", "nagios"]).exits(2).out;
-    assert!(line.starts_with("PGCLINIC CRITICAL - ") && line.contains("checksum-last-failure: "), "{line}");
+    let line = once(&server, "postgres", &["--format", "nagios"])
+        .exits(2)
+        .out;
+    assert!(
+        line.starts_with("PGCLINIC CRITICAL - ") && line.contains("checksum-last-failure: "),
+        "{line}"
+    );
     assert_eq!(line.lines().count(), 1);
     let text = once(&server, "postgres", &[]).exits(1).out;
     assert!(text.starts_with("CRITICAL  1 server, "), "{text}");
-    assert!(text.contains("Pages on disk are not what the server wrote"), "{text}");
+    assert!(
+        text.contains("Pages on disk are not what the server wrote"),
+        "{text}"
+    );
 }
 
 #[test]
 fn without_rights_signs_are_missing_and_never_zero() {
     let (server, _copy) = start(15, &StartOptions::default());
-    execute(&server, "CREATE ROLE nobody_here LOGIN; CREATE ROLE clerk LOGIN; GRANT pg_monitor TO clerk");
+    execute(
+        &server,
+        "CREATE ROLE nobody_here LOGIN; CREATE ROLE clerk LOGIN; GRANT pg_monitor TO clerk",
+    );
     let _others = server.connect("clinic").expect("a session");
     let bare = watched(&once(&server, "nobody_here", &["--format", "json"]).exits(0));
-    for name in ["connection-states", "oldest-transaction", "sessions-waiting-for-io", "backend-memory", "autovacuum-workers"] {
+    for name in [
+        "connection-states",
+        "oldest-transaction",
+        "sessions-waiting-for-io",
+        "backend-memory",
+        "autovacuum-workers",
+    ] {
         let own = sign(&bare, name);
         assert!(own.values.is_empty() && own.headline.is_none(), "{own:?}");
-        assert!(own.not_available.as_deref().is_some_and(|why| why.contains("pg_monitor")), "{own:?}");
+        assert!(
+            own.not_available
+                .as_deref()
+                .is_some_and(|why| why.contains("pg_monitor")),
+            "{own:?}"
+        );
     }
-    assert!(sign(&bare, "connections").headline.is_some_and(|own| own >= 2.0));
+    assert!(
+        sign(&bare, "connections")
+            .headline
+            .is_some_and(|own| own >= 2.0)
+    );
     let clerk = watched(&once(&server, "clerk", &["--format", "json"]).exits(0));
-    assert!(sign(&clerk, "connection-states").headline.is_some_and(|own| own >= 2.0));
-    let lacking = clerk.signs.iter().filter_map(|own| own.not_available.as_deref());
-    assert!(lacking.clone().all(|why| !why.contains("pg_monitor")), "{:?}", lacking.collect::<Vec<_>>());
+    assert!(
+        sign(&clerk, "connection-states")
+            .headline
+            .is_some_and(|own| own >= 2.0)
+    );
+    let lacking = clerk
+        .signs
+        .iter()
+        .filter_map(|own| own.not_available.as_deref());
+    assert!(
+        lacking.clone().all(|why| !why.contains("pg_monitor")),
+        "{:?}",
+        lacking.collect::<Vec<_>>()
+    );
 }
 
 #[test]
@@ -153,7 +246,10 @@ fn a_standby_and_a_server_that_is_gone_say_so() {
     let own = watched(&once(&follower, "postgres", &["--format", "json"]).exits(0));
     assert_eq!(own.is_standby, Some(true));
     let records = sign(&own, "wal-records").not_available.as_deref();
-    assert!(records.is_some_and(|why| why.contains("standby")), "{records:?}");
+    assert!(
+        records.is_some_and(|why| why.contains("standby")),
+        "{records:?}"
+    );
     assert!(sign(&own, "wal-bytes").not_available.is_none());
     follower.stop(StopMode::Fast).expect("a stop");
 
@@ -182,16 +278,23 @@ fn a_restart_between_two_samples_gives_no_rates() {
     assert!(watcher.sample(all).unreachable.is_some());
     let second = copy.start_with(&StartOptions::default()).expect("a server");
     // A server of tests has a directory of its own for its socket; the watcher asks the old one.
-    let link = std::fs::create_dir(first.socket_folder());
     let socket = ".s.PGSQL.5432";
-    if link.is_ok() || first.socket_folder().is_dir() {
-        let from = second.socket_folder().join(socket);
-        std::os::unix::fs::symlink(from, first.socket_folder().join(socket)).expect("a link");
-    }
+    let asked = first.socket_folder().join(socket);
+    let _gone_already = std::fs::remove_file(&asked);
+    std::os::unix::fs::symlink(second.socket_folder().join(socket), asked).expect("a link");
     let restarted = watcher.sample(all);
     let commits = sign(&restarted, "commits");
-    assert!(commits.values.iter().all(|own| own.per_second.is_none()), "{commits:?}");
-    assert!(commits.no_rates.as_deref().is_some_and(|why| why.contains("restarted")), "{commits:?}");
+    assert!(
+        commits.values.iter().all(|own| own.per_second.is_none()),
+        "{commits:?}"
+    );
+    assert!(
+        commits
+            .no_rates
+            .as_deref()
+            .is_some_and(|why| why.contains("restarted")),
+        "{commits:?}"
+    );
     assert_eq!(sign(&restarted, "server-started").state, SignState::Warning);
 }
 
@@ -203,20 +306,42 @@ fn the_endpoint_serves_metrics_and_a_page_whatever_tables_are_called() {
     let (server, _copy) = start(18, &as_primary());
     let mut session = server.connect("clinic").expect("a session");
     let name = HOSTILE.replace('"', "\"\"");
-    session.execute(&format!("CREATE TABLE \"{name}\" AS SELECT 1 AS a FROM generate_series(1, 20000)")).expect("a table");
-    session.execute(&format!("DELETE FROM \"{name}\"")).expect("dead rows");
-    session.execute("SELECT pg_stat_force_next_flush()").expect("a flush");
+    session
+        .execute(&format!(
+            "CREATE TABLE \"{name}\" AS SELECT 1 AS a FROM generate_series(1, 20000)"
+        ))
+        .expect("a table");
+    session
+        .execute(&format!("DELETE FROM \"{name}\""))
+        .expect("dead rows");
+    session
+        .execute("SELECT pg_stat_force_next_flush()")
+        .expect("a flush");
     let url = url(&server, "postgres");
     let (sender, receiver) = channel();
     std::thread::scope(|scope| {
         scope.spawn(|| {
-            let listen = ["--listen", "127.0.0.1:0", "--interval", "1", "--samples", "4"];
+            let listen = [
+                "--listen",
+                "127.0.0.1:0",
+                "--interval",
+                "1",
+                "--samples",
+                "4",
+            ];
             let words = [&["watch", &url], &listen[..]].concat();
             crate::common::pgclinic_saying(&words, sender).exits(0)
         });
-        let line = receiver.recv_timeout(Duration::from_secs(10)).expect("an address");
-        let address = line.split("http://").nth(1).and_then(|rest| rest.split('/').next());
-        let address: SocketAddr = address.and_then(|own| own.parse().ok()).expect("an address");
+        let line = receiver
+            .recv_timeout(Duration::from_secs(10))
+            .expect("an address");
+        let address = line
+            .split("http://")
+            .nth(1)
+            .and_then(|rest| rest.split('/').next());
+        let address: SocketAddr = address
+            .and_then(|own| own.parse().ok())
+            .expect("an address");
         served(address);
     });
 }
@@ -231,16 +356,32 @@ fn served(address: SocketAddr) {
         std::thread::sleep(Duration::from_millis(50));
     }
     let (head, body) = metrics.split_once("\r\n\r\n").expect("a head");
-    assert!(head.contains("Content-Type: text/plain; version=0.0.4"), "{head}");
-    let scrape = prometheus_parse::Scrape::parse(body.lines().map(|line| Ok(line.to_owned()))).expect("metrics");
+    assert!(
+        head.contains("Content-Type: text/plain; version=0.0.4"),
+        "{head}"
+    );
+    let scrape = prometheus_parse::Scrape::parse(body.lines().map(|line| Ok(line.to_owned())))
+        .expect("metrics");
     let named = |name: &str| scrape.samples.iter().filter(move |own| own.metric == name);
     assert_eq!(named("pgclinic_up").count(), 1);
-    assert!(named("pgclinic_rollbacks_total").all(|own| matches!(own.value, prometheus_parse::Value::Counter(_))));
-    let dead: Vec<&str> = named("pgclinic_relation_dead_rows").filter_map(|own| own.labels.get("relation")).collect();
-    assert!(dead.iter().any(|name| name.contains("</script>")), "{dead:?}");
+    assert!(
+        named("pgclinic_rollbacks_total")
+            .all(|own| matches!(own.value, prometheus_parse::Value::Counter(_)))
+    );
+    let dead: Vec<&str> = named("pgclinic_relation_dead_rows")
+        .filter_map(|own| own.labels.get("relation"))
+        .collect();
+    assert!(
+        dead.iter().any(|name| name.contains("</script>")),
+        "{dead:?}"
+    );
     assert!(!body.contains('\u{1b}'), "a terminal would obey");
 
-    let open = get(address, "/metrics", "application/openmetrics-text;version=1.0.0");
+    let open = get(
+        address,
+        "/metrics",
+        "application/openmetrics-text;version=1.0.0",
+    );
     assert!(open.contains("application/openmetrics-text; version=1.0.0"));
     assert!(open.ends_with("# EOF\n") && open.contains("# TYPE pgclinic_rollbacks counter"));
 
@@ -248,8 +389,14 @@ fn served(address: SocketAddr) {
     assert!(page.starts_with("HTTP/1.1 200 OK"), "{page}");
     assert!(page.contains("&lt;script&gt;alert(1)") && !page.contains("<script>alert(1)"));
     let (_, html) = page.split_once("\r\n\r\n").expect("a head");
-    assert!(html.contains("<details") && html.contains("default-src &#39;none&#39;") || html.contains("default-src 'none'"));
-    assert!(!html.contains("src=\"http") && !html.contains("href=\"http"), "no outside requests");
+    assert!(
+        html.contains("<details") && html.contains("default-src &#39;none&#39;")
+            || html.contains("default-src 'none'")
+    );
+    assert!(
+        !html.contains("src=\"http") && !html.contains("href=\"http"),
+        "no outside requests"
+    );
     for (path, status) in [("/etc/passwd", "404"), ("/metrics/", "404")] {
         assert!(get(address, path, "*/*").starts_with(&format!("HTTP/1.1 {status}")));
     }
@@ -259,7 +406,10 @@ fn served(address: SocketAddr) {
 }
 
 fn get(address: SocketAddr, path: &str, accept: &str) -> String {
-    ask(address, &format!("GET {path} HTTP/1.1\r\nHost: {address}\r\nAccept: {accept}\r\n\r\n"))
+    ask(
+        address,
+        &format!("GET {path} HTTP/1.1\r\nHost: {address}\r\nAccept: {accept}\r\n\r\n"),
+    )
 }
 
 fn ask(address: SocketAddr, request: &str) -> String {
@@ -274,12 +424,18 @@ fn ask(address: SocketAddr, request: &str) -> String {
 fn other_machines_are_not_served_and_words_are_checked_first() {
     let url = "postgres://nobody@127.0.0.1:1/none";
     let refused = pgclinic(&["watch", url, "--listen", "0.0.0.0:9187"]).exits(2);
-    assert!(refused.err.contains("neither TLS nor passwords"), "{}", refused.err);
+    assert!(
+        refused.err.contains("neither TLS nor passwords"),
+        "{}",
+        refused.err
+    );
     pgclinic(&["watch", url, "--once", "--interval", "0"]).exits(2);
     pgclinic(&["watch", url, "--once", "--format", "sarif"]).exits(2);
     pgclinic(&["watch"]).exits(2);
     let rules = pgclinic(&["watch", "--rules"]).exits(0).out;
-    assert!(rules.contains("alert: PgclinicChecksumFailures") && rules.contains("keep_firing_for: "));
+    assert!(
+        rules.contains("alert: PgclinicChecksumFailures") && rules.contains("keep_firing_for: ")
+    );
     let dashboard = pgclinic(&["watch", "--dashboard"]).exits(0).out;
     assert!(dashboard.starts_with('{') && dashboard.contains("pgclinic_xid_age"));
 }

@@ -5,8 +5,8 @@ use pgclinic_model::document::{
 };
 
 use super::{
-    Block, Fold, Frame, Look, Part, Row, Table, Tone, Verdict, View, Words, card, columns,
-    entries, fold, in_terminal, meaning, on_page, reasons_of, section, text, words,
+    Block, Fold, Frame, Look, Part, Row, Table, Tone, Verdict, View, Words, card, columns, entries,
+    fold, in_terminal, meaning, on_page, reasons_of, section, text, words,
 };
 use crate::Options;
 use crate::watched::{extent, figure, headline, reasons, standing_out, state};
@@ -37,7 +37,13 @@ pub(super) fn view(document: &WatchDocument, options: &Options<'_>) -> View {
         [only] => only.target.spec.clone(),
         all => say::plural(count_of(all.len()), "server"),
     };
-    let mut view = View::new("Live signs", "pgclinic watch", &subject, &document.tool, blocks);
+    let mut view = View::new(
+        "Live signs",
+        "pgclinic watch",
+        &subject,
+        &document.tool,
+        blocks,
+    );
     view.refresh_s = options.refresh_s;
     view
 }
@@ -63,7 +69,9 @@ fn about(document: &WatchDocument) -> Words {
         [only] => {
             let server = server(only);
             let spec = format!("{}: ", only.target.spec);
-            Words::default().in_terminal(spec).plain(format!("{server}; {own}"))
+            Words::default()
+                .in_terminal(spec)
+                .plain(format!("{server}; {own}"))
         }
         _ => own.into(),
     }
@@ -109,7 +117,9 @@ fn stand_out(target: &WatchedTarget) -> Vec<Block> {
             SignState::Ok | SignState::NotAvailable => Look::Quiet,
         };
         let why = own.finding.as_deref().unwrap_or_default();
-        let what = Words::default().and(look, state(own.state)).plain(format!(" {why}"));
+        let what = Words::default()
+            .and(look, state(own.state))
+            .plain(format!(" {why}"));
         (words(&own.name), what)
     });
     reasons_of(own)
@@ -139,7 +149,11 @@ fn family(signs: &[WatchedSign]) -> Vec<Block> {
 fn title_of(family: &str) -> String {
     let words = family.replace('-', " ");
     let words = words.replace("wal", "WAL").replace(" io", " I/O");
-    let words = if words == "io" { "I/O".to_owned() } else { words };
+    let words = if words == "io" {
+        "I/O".to_owned()
+    } else {
+        words
+    };
     let mut letters = words.chars();
     let first = letters.next().into_iter().flat_map(char::to_uppercase);
     first.chain(letters).collect()
@@ -147,16 +161,25 @@ fn title_of(family: &str) -> String {
 
 /// A sign on the page: figure and line in sight, its meaning one click away.
 fn sign(own: &WatchedSign) -> Block {
-    let mut title = Words::default().strong(&own.name).plain(format!(" {} ", headline(own)));
+    let mut title = Words::default()
+        .strong(&own.name)
+        .plain(format!(" {} ", headline(own)));
     if own.history.len() > 1 {
-        title = title.and(Look::Spark(own.history.clone()), format!("the last {} samples", own.history.len()));
+        title = title.and(
+            Look::Spark(own.history.clone()),
+            format!("the last {} samples", own.history.len()),
+        );
     }
     if own.state > SignState::NotAvailable {
         title = title.and(Look::Tag(tone(own.state)), state(own.state));
     }
     let mut blocks = vec![text(own.finding.as_deref().unwrap_or(&own.summary))];
     blocks.extend(values(own));
-    blocks.extend(own.no_rates.as_ref().map(|why| text(format!("no rates: {why}"))));
+    blocks.extend(
+        own.no_rates
+            .as_ref()
+            .map(|why| text(format!("no rates: {why}"))),
+    );
     blocks.extend(entries(
         12,
         [
@@ -167,7 +190,11 @@ fn sign(own: &WatchedSign) -> Block {
             ("metric", Words::default().code(&own.metric)),
         ],
     ));
-    let kind = if own.state == SignState::Critical { Fold::Fault } else { Fold::Item };
+    let kind = if own.state == SignState::Critical {
+        Fold::Fault
+    } else {
+        Fold::Item
+    };
     fold(kind, false, title).of(blocks)
 }
 
@@ -177,19 +204,25 @@ fn values(own: &WatchedSign) -> Vec<Block> {
         return Vec::new();
     }
     let mut sorted: Vec<_> = own.values.iter().collect();
-    let size = |value: &&pgclinic_model::document::SignValue| value.per_second.unwrap_or(value.value);
+    let size =
+        |value: &&pgclinic_model::document::SignValue| value.per_second.unwrap_or(value.value);
     sorted.sort_by(|a, b| size(b).total_cmp(&size(a)));
     let rows = sorted.into_iter().take(VALUES_SHOWN).map(|value| {
         let labels: Vec<&str> = value.labels.values().map(String::as_str).collect();
         let total = figure(value.value, own.unit, SignKind::Gauge);
-        let rate = value.per_second.map(|rate| figure(rate, own.unit, own.kind));
+        let rate = value
+            .per_second
+            .map(|rate| figure(rate, own.unit, own.kind));
         Row::of(vec![
             words(labels.join(" · ")),
             words(total),
             rate.map(words).unwrap_or_default(),
         ])
     });
-    let names = own.values.first().map(|value| value.labels.keys().cloned().collect::<Vec<_>>());
+    let names = own
+        .values
+        .first()
+        .map(|value| value.labels.keys().cloned().collect::<Vec<_>>());
     let mut columns = columns("Of | Value > | A second >");
     if let (Some(first), Some(names)) = (columns.first_mut(), names) {
         first.title = names.join(" · ");
@@ -206,7 +239,10 @@ fn advice(advice: &[SettingAdvice]) -> Vec<Block> {
             format!("advised: {}; ", own.advice)
         };
         let settled = format!(" ({})", own.settled_by);
-        (words(what), words(format!("{advised}{}", own.reason)).quiet(settled))
+        (
+            words(what),
+            words(format!("{advised}{}", own.reason)).quiet(settled),
+        )
     });
     section("Settings that differ from what is advised").unless_empty(reasons_of(rows))
 }
@@ -216,4 +252,3 @@ fn missing(target: &WatchedTarget) -> Vec<Block> {
     let own = own.map(|(names, why)| (words(names.join(", ")), words(why)));
     Part::new(Frame::Section, "Not available").unless_empty(reasons_of(own))
 }
-

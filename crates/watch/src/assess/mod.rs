@@ -43,7 +43,12 @@ impl<'a> Moment<'a> {
     }
 
     /// How fast a figure grew since the reading before, a second.
-    pub(crate) fn growth(&self, probe: &Probe, labels: &[&str], column: &str) -> Result<f64, String> {
+    pub(crate) fn growth(
+        &self,
+        probe: &Probe,
+        labels: &[&str],
+        column: &str,
+    ) -> Result<f64, String> {
         let own = self.readings.get(probe.name).ok_or("it was not read yet")?;
         let before = own.before.as_ref().ok_or_else(|| no_before(own))?;
         let (growth, seconds) = self.grown(probe, labels, column, before)?;
@@ -71,21 +76,32 @@ impl<'a> Moment<'a> {
     ) -> Result<(f64, f64), String> {
         let now = self.table(probe)?;
         let at = probe.cell_of(column).ok_or("there is no such figure")?;
-        let seconds = now.taken.saturating_duration_since(then.taken).as_secs_f64();
-        let old = then.cell(labels, at).ok_or("it was not there in the sample before")?;
-        let new = now.cell(labels, at).ok_or("the server has no figure for it")?;
+        let seconds = now
+            .taken
+            .saturating_duration_since(then.taken)
+            .as_secs_f64();
+        let old = then
+            .cell(labels, at)
+            .ok_or("it was not there in the sample before")?;
+        let new = now
+            .cell(labels, at)
+            .ok_or("the server has no figure for it")?;
         if seconds <= 0.0 {
             return Err("no time has passed since the sample before".to_owned());
         }
         if new < old {
-            return Err("its counters went back: statistics were reset between the two samples".to_owned());
+            return Err(
+                "its counters went back: statistics were reset between the two samples".to_owned(),
+            );
         }
         Ok((new - old, seconds))
     }
 }
 
 fn no_before(own: &Readings) -> String {
-    own.broken.clone().unwrap_or_else(|| "this is the first sample".to_owned())
+    own.broken
+        .clone()
+        .unwrap_or_else(|| "this is the first sample".to_owned())
 }
 
 /// A sign as this moment shows it.
@@ -147,7 +163,11 @@ struct Found {
 }
 
 fn values(sign: &Sign, moment: &Moment<'_>) -> Result<Found, String> {
-    if let Some(why) = sign.all_needs().into_iter().find_map(|need| need.missing(moment.facts)) {
+    if let Some(why) = sign
+        .all_needs()
+        .into_iter()
+        .find_map(|need| need.missing(moment.facts))
+    {
         return Err(why);
     }
     match sign.source {
@@ -166,7 +186,12 @@ fn values(sign: &Sign, moment: &Moment<'_>) -> Result<Found, String> {
 }
 
 /// The figures of a column. Where the server has none for any row, it is not available.
-fn of_column(sign: &Sign, probe: &Probe, column: &str, moment: &Moment<'_>) -> Result<Found, String> {
+fn of_column(
+    sign: &Sign,
+    probe: &Probe,
+    column: &str,
+    moment: &Moment<'_>,
+) -> Result<Found, String> {
     let table = moment.table(probe)?;
     let at = probe.cell_of(column).ok_or("there is no such figure")?;
     let mut no_rates = None;
@@ -187,7 +212,9 @@ fn of_column(sign: &Sign, probe: &Probe, column: &str, moment: &Moment<'_>) -> R
         };
         let pairs = probe.labels.iter().zip(&row.labels);
         values.push(SignValue {
-            labels: pairs.map(|(name, value)| ((*name).to_owned(), value.clone())).collect(),
+            labels: pairs
+                .map(|(name, value)| ((*name).to_owned(), value.clone()))
+                .collect(),
             value,
             per_second,
         });
@@ -207,7 +234,9 @@ fn of_column(sign: &Sign, probe: &Probe, column: &str, moment: &Moment<'_>) -> R
 /// The words for a figure that the server has for nothing.
 fn nothing_of(sign: &Sign) -> &'static str {
     match sign.unit {
-        pgclinic_model::document::SignUnit::Moment => "it never happened since the statistics were reset",
+        pgclinic_model::document::SignUnit::Moment => {
+            "it never happened since the statistics were reset"
+        }
         _ => "the server has no figure for it",
     }
 }
@@ -218,14 +247,17 @@ fn headline(sign: &Sign, values: &[SignValue]) -> Option<f64> {
         SignKind::Counter => own.per_second,
         SignKind::Gauge => Some(own.value),
     };
-    let of_all = values.iter().find(|own| own.labels.values().any(|label| label == "all"));
+    let of_all = values
+        .iter()
+        .find(|own| own.labels.values().any(|label| label == "all"));
     if let Some(own) = of_all {
         return figure(own);
     }
     let mut figures = values.iter().filter_map(figure).peekable();
     if figures.peek().is_none() {
         // Nothing of it at this moment is a figure too, but for a counter without a rate.
-        return (values.is_empty() && sign.kind == SignKind::Gauge && sign.gather == Gather::Sum).then_some(0.0);
+        return (values.is_empty() && sign.kind == SignKind::Gauge && sign.gather == Gather::Sum)
+            .then_some(0.0);
     }
     Some(match sign.gather {
         Gather::Sum => figures.sum(),

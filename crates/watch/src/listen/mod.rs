@@ -171,7 +171,12 @@ mod tests {
 
     #[test]
     fn only_loopback_is_listened_on() {
-        for address in ["127.0.0.1:9187", "[::1]:9187", "127.8.8.8:0", "[::ffff:127.0.0.1]:1"] {
+        for address in [
+            "127.0.0.1:9187",
+            "[::1]:9187",
+            "127.8.8.8:0",
+            "[::ffff:127.0.0.1]:1",
+        ] {
             assert!(loopback(address).is_ok(), "{address}");
         }
         for address in ["0.0.0.0:9187", "[::]:9187", "192.0.2.1:80"] {

@@ -21,7 +21,10 @@ pub(super) struct Request {
 }
 
 /// Reads one, or gives the status that says why not.
-pub(super) fn read_request(stream: &mut dyn Read, patience: Duration) -> Result<Request, &'static str> {
+pub(super) fn read_request(
+    stream: &mut dyn Read,
+    patience: Duration,
+) -> Result<Request, &'static str> {
     let end = Instant::now() + patience;
     let mut bytes = Vec::new();
     let mut window = [0; 1024];
@@ -94,7 +97,8 @@ impl Request {
         self.accept.split(',').any(|offer| {
             let mut parts = offer.split(';').map(str::trim);
             let kind = parts.next().unwrap_or_default();
-            kind == "application/openmetrics-text" && !parts.any(|part| matches!(part, "q=0" | "q=0.0"))
+            kind == "application/openmetrics-text"
+                && !parts.any(|part| matches!(part, "q=0" | "q=0.0"))
         })
     }
 
@@ -105,9 +109,12 @@ impl Request {
         };
         let name = match host.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
             Some((name, _)) => name,
-            None => host.rsplit_once(':').map_or(host.as_str(), |(name, _)| name),
+            None => host
+                .rsplit_once(':')
+                .map_or(host.as_str(), |(name, _)| name),
         };
-        name.eq_ignore_ascii_case("localhost") || name.parse().is_ok_and(|ip: IpAddr| ip.is_loopback())
+        name.eq_ignore_ascii_case("localhost")
+            || name.parse().is_ok_and(|ip: IpAddr| ip.is_loopback())
     }
 }
 
@@ -123,7 +130,10 @@ mod tests {
     fn a_scrapers_wish_is_heard() {
         let own = request("GET /metrics?x=1 HTTP/1.1\r\nHost: localhost:9187\r\nAccept: application/openmetrics-text;version=1.0.0,text/plain;q=0.5\r\n\r\n")
             .expect("a request");
-        assert_eq!((own.method.as_str(), own.path.as_str()), ("GET", "/metrics"));
+        assert_eq!(
+            (own.method.as_str(), own.path.as_str()),
+            ("GET", "/metrics")
+        );
         assert!(own.accepts_openmetrics() && own.is_for_loopback());
         let own = request("GET / HTTP/1.0\r\nAccept: text/html\r\n\r\n").expect("a request");
         assert!(!own.accepts_openmetrics() && own.is_for_loopback());

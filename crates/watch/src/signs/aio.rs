@@ -32,7 +32,8 @@ static TOTALS: Probe = Probe {
     columns: &["requests", "bytes"],
     needs: &[PG_AIOS, Need::AllStatistics],
     sql: |_| {
-        "SELECT count(*), coalesce(sum(length), 0) FROM pg_aios WHERE state = 'SUBMITTED'".to_owned()
+        "SELECT count(*), coalesce(sum(length), 0) FROM pg_aios WHERE state = 'SUBMITTED'"
+            .to_owned()
     },
     looks: LOOKS,
     cost: "Five statements 5 ms apart; each takes a snapshot of all handles without locks.",
@@ -73,7 +74,11 @@ static BY_ISSUER: Probe = Probe {
 static IO_WORKERS: Probe = Probe {
     name: "io workers",
     columns: &["busy", "idle"],
-    needs: &[Need::Since(18, "I/O workers"), Need::IoWorkers, Need::AllStatistics],
+    needs: &[
+        Need::Since(18, "I/O workers"),
+        Need::IoWorkers,
+        Need::AllStatistics,
+    ],
     sql: |_| {
         "SELECT count(*) FILTER (WHERE wait_event IS DISTINCT FROM 'IoWorkerMain'), \
          count(*) FILTER (WHERE wait_event = 'IoWorkerMain') FROM pg_stat_activity WHERE backend_type = 'io worker'"
@@ -209,19 +214,31 @@ const WAITING: Sign = Sign {
 };
 
 fn method(moment: &Moment<'_>) -> Result<Vec<SignValue>, String> {
-    let method = moment.facts.shown("io_method").ok_or("io_method is not shown to this role")?;
+    let method = moment
+        .facts
+        .shown("io_method")
+        .ok_or("io_method is not shown to this role")?;
     Ok(vec![of("method", method, 1.0)])
 }
 
 fn workers(moment: &Moment<'_>) -> Result<Vec<SignValue>, String> {
     let table = moment.table(&IO_WORKERS)?;
     let cell = |at| table.cell(&[], at).unwrap_or(0.0);
-    Ok(vec![of("state", "busy", cell(0)), of("state", "idle", cell(1))])
+    Ok(vec![
+        of("state", "busy", cell(0)),
+        of("state", "idle", cell(1)),
+    ])
 }
 
 fn all_busy(_moment: &Moment<'_>, values: &[SignValue]) -> Option<(SignState, String)> {
-    let busy = values.iter().find(|own| named(own, "state") == "busy")?.value;
-    let idle = values.iter().find(|own| named(own, "state") == "idle")?.value;
+    let busy = values
+        .iter()
+        .find(|own| named(own, "state") == "busy")?
+        .value;
+    let idle = values
+        .iter()
+        .find(|own| named(own, "state") == "idle")?
+        .value;
     let words = format!("all {busy:.0} I/O workers were busy in every look");
     (busy >= 1.0 && idle == 0.0).then_some((SignState::Ok, words))
 }

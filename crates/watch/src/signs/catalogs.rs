@@ -204,14 +204,20 @@ fn dead_rows(moment: &Moment<'_>, values: &[SignValue]) -> Option<(SignState, St
     let (database, catalog) = (named(worst, "database"), named(worst, "catalog"));
     let live = table.cell(&[database, catalog], live)?;
     let is_much = worst.value > DEAD_MIN && worst.value > live;
-    let words = format!("{catalog} has {:.0} dead rows and {live:.0} live ones", worst.value);
+    let words = format!(
+        "{catalog} has {:.0} dead rows and {live:.0} live ones",
+        worst.value
+    );
     is_much.then_some((SignState::Warning, words))
 }
 
 fn created(_moment: &Moment<'_>, values: &[SignValue]) -> Option<(SignState, String)> {
     let own = values.first()?;
     let rate = own.per_second.filter(|rate| *rate > CREATED_MAX)?;
-    let words = format!("{rate:.0} relations a second in database {}", named(own, "database"));
+    let words = format!(
+        "{rate:.0} relations a second in database {}",
+        named(own, "database")
+    );
     Some((SignState::Warning, words))
 }
 
@@ -220,4 +226,3 @@ fn workers(moment: &Moment<'_>, values: &[SignValue]) -> Option<(SignState, Stri
     let all = values.first()?.value;
     (all >= most).then(|| (SignState::Ok, format!("all {most:.0} of them are busy")))
 }
-

@@ -102,4 +102,3 @@ fn last_failure(moment: &Moment<'_>, values: &[SignValue]) -> Option<(SignState,
     let words = format!("in database {database}, {days:.0} days ago: not counted as an alarm");
     Some((SignState::Ok, words))
 }
-

@@ -184,7 +184,9 @@ fn rollbacks(moment: &Moment<'_>, values: &[SignValue]) -> Option<(SignState, St
         let rollbacks = own.per_second?;
         let commits = moment.growth(&TRANSACTIONS, &[database], "commits").ok()?;
         let is_most = rollbacks >= ROLLBACKS_MIN && rollbacks > commits;
-        is_most.then(|| format!("{rollbacks:.0} a second in database {database}, and {commits:.0} commits"))
+        is_most.then(|| {
+            format!("{rollbacks:.0} a second in database {database}, and {commits:.0} commits")
+        })
     })?;
     Some((SignState::Warning, failing))
 }

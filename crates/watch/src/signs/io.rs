@@ -253,7 +253,9 @@ fn hit_ratio(moment: &Moment<'_>) -> Result<Vec<SignValue>, String> {
     let mut values = Vec::new();
     let mut unknown = "no block was asked for between the two samples".to_owned();
     for row in &table.rows {
-        let [database] = row.labels.as_slice() else { continue };
+        let [database] = row.labels.as_slice() else {
+            continue;
+        };
         let of_column = |column| moment.growth(&TRANSACTIONS, &[database], column);
         match (of_column("blocks hit"), of_column("blocks read")) {
             (Ok(hit), Ok(read)) if hit + read > 0.0 => {
@@ -263,5 +265,9 @@ fn hit_ratio(moment: &Moment<'_>) -> Result<Vec<SignValue>, String> {
             _ => {}
         }
     }
-    if values.is_empty() { Err(unknown) } else { Ok(values) }
+    if values.is_empty() {
+        Err(unknown)
+    } else {
+        Ok(values)
+    }
 }

@@ -202,25 +202,41 @@ fn oldest(_moment: &Moment<'_>, values: &[SignValue]) -> Option<(SignState, Stri
 
 fn memory(moment: &Moment<'_>) -> Result<Vec<SignValue>, String> {
     let table = moment.table(&BACKENDS)?;
-    let machine = moment.machine.ok_or("the kernel of this machine cannot be asked")?;
+    let machine = moment
+        .machine
+        .ok_or("the kernel of this machine cannot be asked")?;
     if table.rows.is_empty() {
         return Err("no other session is there".to_owned());
     }
-    let pids = table.rows.iter().filter_map(|row| row.cells.first().copied().flatten());
+    let pids = table
+        .rows
+        .iter()
+        .filter_map(|row| row.cells.first().copied().flatten());
     // A backend may end between the two looks.
     let pids = pids.filter_map(|pid| format!("{pid:.0}").parse().ok());
-    let found: Vec<_> = pids.filter_map(|pid| (machine.memory_of)(pid).ok()).collect();
+    let found: Vec<_> = pids
+        .filter_map(|pid| (machine.memory_of)(pid).ok())
+        .collect();
     if found.is_empty() {
         return Err("the kernel does not show the memory of backends to this user".to_owned());
     }
     let mut values = Vec::new();
     for (kind, bytes) in [
-        ("private", found.iter().map(|own| own.private).collect::<Vec<_>>()),
-        ("proportional", found.iter().map(|own| own.proportional).collect()),
+        (
+            "private",
+            found.iter().map(|own| own.private).collect::<Vec<_>>(),
+        ),
+        (
+            "proportional",
+            found.iter().map(|own| own.proportional).collect(),
+        ),
     ] {
         let sum: u64 = bytes.iter().sum();
         let most = bytes.iter().copied().max().unwrap_or(0);
-        for (which, value) in [("mean", sum as f64 / bytes.len() as f64), ("most", most as f64)] {
+        for (which, value) in [
+            ("mean", sum as f64 / bytes.len() as f64),
+            ("most", most as f64),
+        ] {
             let mut own = of("kind", kind, value);
             own.labels.insert("which".to_owned(), which.to_owned());
             values.push(own);

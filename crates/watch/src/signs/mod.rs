@@ -96,7 +96,12 @@ mod tests {
             assert!(names.insert(sign.name), "{} twice", sign.name);
             assert!(metrics.insert(sign.metric), "{} twice", sign.metric);
             let is_counter = sign.kind == SignKind::Counter;
-            assert_eq!(sign.metric.ends_with("_total"), is_counter, "{}", sign.metric);
+            assert_eq!(
+                sign.metric.ends_with("_total"),
+                is_counter,
+                "{}",
+                sign.metric
+            );
             assert!(sign.metric.starts_with("pgclinic_"), "{}", sign.metric);
             for text in [sign.normal, sign.meaning, sign.settled_by] {
                 assert!(text.ends_with('.'), "{}: {text:?}", sign.name);

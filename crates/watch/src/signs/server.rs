@@ -4,7 +4,7 @@ use pgclinic_model::document::{SignState, SignUnit, SignValue};
 
 use super::whole;
 use crate::assess::Moment;
-use crate::sign::{Alert, Family, Sign, Source, Urgency};
+use crate::sign::{Alert, Sign, Source, Urgency};
 
 pub(super) const SIGNS: &[&Sign] = &[&STARTED, &STANDBY, &CLOCK, &COST];
 
@@ -97,7 +97,10 @@ fn started(moment: &Moment<'_>, values: &[SignValue]) -> Option<(SignState, Stri
     let up = moment.facts.clock - values.first()?.value;
     let words = || format!("{:.0} minutes ago", up / 60.0);
     if moment.restarted {
-        return Some((SignState::Warning, format!("restarted while watching, {}", words())));
+        return Some((
+            SignState::Warning,
+            format!("restarted while watching, {}", words()),
+        ));
     }
     (up < FRESH_S).then(|| (SignState::Ok, words()))
 }

@@ -65,7 +65,12 @@ impl Known<'_> {
 const RULES: &[Rule] = &[
     Rule {
         setting: "data_checksums",
-        differs: |own| own.is("off", "pgclinic heal checksums, or pg_checksums --enable, while the server is stopped"),
+        differs: |own| {
+            own.is(
+                "off",
+                "pgclinic heal checksums, or pg_checksums --enable, while the server is stopped",
+            )
+        },
         reason: "without them a page that changed on disk is read as if it were right; PostgreSQL 18 makes new clusters with them",
         settled_by: "pgclinic lab run checksum-cost",
     },
@@ -89,13 +94,20 @@ const RULES: &[Rule] = &[
     },
     Rule {
         setting: "full_page_writes",
-        differs: |own| own.is("off", "on, unless the file system never tears a page, as ZFS with records of 8 kB or more"),
+        differs: |own| {
+            own.is("off", "on, unless the file system never tears a page, as ZFS with records of 8 kB or more")
+        },
         reason: "a page that was half written when the machine stopped cannot be repaired by recovery",
         settled_by: "pgclinic lab run filesystem",
     },
     Rule {
         setting: "io_method",
-        differs: |own| own.is("sync", "worker, or io_uring where it is built in and the kernel allows it"),
+        differs: |own| {
+            own.is(
+                "sync",
+                "worker, or io_uring where it is built in and the kernel allows it",
+            )
+        },
         reason: "each read waits for its own end, as up to PostgreSQL 17",
         settled_by: "pgclinic lab run async-io",
     },
@@ -103,8 +115,15 @@ const RULES: &[Rule] = &[
         setting: "io_workers",
         differs: |own| {
             let (workers, cores) = (own.number("io_workers")?, own.cores()?);
-            let is_few = own.facts.shown("io_method") == Some("worker") && workers < (cores / 4.0).floor();
-            is_few.then(|| format!("{:.0} to {:.0}: a quarter to a half of {cores:.0} processors", cores / 4.0, cores / 2.0))
+            let is_few =
+                own.facts.shown("io_method") == Some("worker") && workers < (cores / 4.0).floor();
+            is_few.then(|| {
+                format!(
+                    "{:.0} to {:.0}: a quarter to a half of {cores:.0} processors",
+                    cores / 4.0,
+                    cores / 2.0
+                )
+            })
         },
         reason: "three workers serve few processors; when all are busy requests queue in the server",
         settled_by: "pgclinic lab run async-io",
@@ -152,7 +171,8 @@ const RULES: &[Rule] = &[
         differs: |own| {
             let shared = own.facts.bytes("shared_buffers")?;
             let status = own.facts.shown("huge_pages_status").unwrap_or(own.value);
-            (status == "off" && shared >= 8e9).then(|| "on, with vm.nr_hugepages for all of shared_buffers".to_owned())
+            (status == "off" && shared >= 8e9)
+                .then(|| "on, with vm.nr_hugepages for all of shared_buffers".to_owned())
         },
         reason: "every session maps shared_buffers in pages of 4 kB, and has page tables of its own for them",
         settled_by: "pgclinic lab run connection-memory",
@@ -202,7 +222,9 @@ const RULES: &[Rule] = &[
 ];
 
 /// The rules whose setting this server has and shows, with what they say.
-fn judged<'a>(moment: &'a Moment<'_>) -> impl Iterator<Item = (&'static Rule, &'a str, Option<String>)> {
+fn judged<'a>(
+    moment: &'a Moment<'_>,
+) -> impl Iterator<Item = (&'static Rule, &'a str, Option<String>)> {
     RULES.iter().filter_map(|rule| {
         let value = moment.facts.shown(rule.setting)?;
         let known = Known {
@@ -216,14 +238,21 @@ fn judged<'a>(moment: &'a Moment<'_>) -> impl Iterator<Item = (&'static Rule, &'
 
 fn advised(moment: &Moment<'_>) -> Result<Vec<SignValue>, String> {
     let values = judged(moment).map(|(rule, _, advice)| {
-        of("setting", rule.setting, f64::from(u8::from(advice.is_some())))
+        of(
+            "setting",
+            rule.setting,
+            f64::from(u8::from(advice.is_some())),
+        )
     });
     Ok(values.collect())
 }
 
 fn dangerous(_moment: &Moment<'_>, values: &[SignValue]) -> Option<(SignState, String)> {
     let set = values.iter().filter(|own| own.value > 0.0);
-    let set: Vec<&str> = set.map(|own| named(own, "setting")).filter(|own| DANGEROUS.contains(own)).collect();
+    let set: Vec<&str> = set
+        .map(|own| named(own, "setting"))
+        .filter(|own| DANGEROUS.contains(own))
+        .collect();
     let words = || format!("{}: data may be lost", set.join(", "));
     (!set.is_empty()).then(|| (SignState::Warning, words()))
 }
@@ -249,14 +278,21 @@ fn of_machine(moment: &Moment<'_>) -> Vec<SettingAdvice> {
     };
     let mut sentences = (machine.advice)(moment.machine_facts);
     let is_set = |name: &str| moment.machine_facts.get(name).is_some_and(|own| own != "0");
-    if is_set("numa.balancing") && moment.machine_facts.get("numa.nodes").is_some_and(|own| own != "1") {
+    if is_set("numa.balancing")
+        && moment
+            .machine_facts
+            .get("numa.nodes")
+            .is_some_and(|own| own != "1")
+    {
         sentences.push(
             "kernel.numa_balancing is on: pages of shared buffers are moved between memories while they are used; sysctl kernel.numa_balancing=0"
                 .to_owned(),
         );
     }
     let advice = sentences.into_iter().map(|sentence| {
-        let (what, why) = sentence.split_once(": ").unwrap_or(("the machine", &sentence));
+        let (what, why) = sentence
+            .split_once(": ")
+            .unwrap_or(("the machine", &sentence));
         SettingAdvice {
             setting: "machine".to_owned(),
             value: what.to_owned(),

@@ -39,7 +39,9 @@ static WAL: Probe = Probe {
     columns: &["records", "full page images", "buffers full"],
     has_reset: true,
     needs: &[Need::Since(14, "pg_stat_wal"), Need::Primary],
-    sql: |_| "SELECT wal_records, wal_fpi, wal_buffers_full, stats_reset FROM pg_stat_wal".to_owned(),
+    sql: |_| {
+        "SELECT wal_records, wal_fpi, wal_buffers_full, stats_reset FROM pg_stat_wal".to_owned()
+    },
     ..Probe::PLAIN
 };
 
@@ -60,7 +62,13 @@ static SYNCS: Probe = Probe {
 
 static CHECKPOINTS: Probe = Probe {
     name: "checkpoints",
-    columns: &["timed", "requested", "write seconds", "sync seconds", "buffers"],
+    columns: &[
+        "timed",
+        "requested",
+        "write seconds",
+        "sync seconds",
+        "buffers",
+    ],
     has_reset: true,
     sql: checkpoints,
     ..Probe::PLAIN
@@ -244,7 +252,9 @@ const ARCHIVE_FAILURES: Sign = Sign {
 
 /// Checkpoints that WAL forces, several a minute for as long as it was watched.
 fn requested(moment: &Moment<'_>, _values: &[SignValue]) -> Option<(SignState, String)> {
-    let (growth, seconds) = moment.growth_since_first(&CHECKPOINTS, &[], "requested").ok()?;
+    let (growth, seconds) = moment
+        .growth_since_first(&CHECKPOINTS, &[], "requested")
+        .ok()?;
     let is_often = growth >= 3.0 && growth / seconds * 60.0 > 1.0;
     let words = format!("{growth:.0} checkpoints were requested in {seconds:.0} s of watching");
     is_often.then_some((SignState::Warning, words))

@@ -38,7 +38,8 @@ static AGES: Probe = Probe {
     labels: &["database"],
     columns: &["xid age", "multixact age"],
     sql: |_| {
-        "SELECT datname, age(datfrozenxid), mxid_age(datminmxid) FROM pg_database ORDER BY 1".to_owned()
+        "SELECT datname, age(datfrozenxid), mxid_age(datminmxid) FROM pg_database ORDER BY 1"
+            .to_owned()
     },
     cost: "One row of pg_database for each database.",
     ..Probe::PLAIN
@@ -259,12 +260,17 @@ fn age(moment: &Moment<'_>, values: &[SignValue], ids: &Ids) -> Option<(SignStat
     );
     let (failsafe, limit) = failsafe(moment.facts, ids);
     let left = (end - age).max(0.0);
-    let words = |than: &str| format!("{age:.0} in database {database} is beyond {than}; {left:.0} ids are left");
+    let words = |than: &str| {
+        format!("{age:.0} in database {database} is beyond {than}; {left:.0} ids are left")
+    };
     if age > failsafe {
         return Some((SignState::Critical, words(limit)));
     }
     if age > late {
-        let than = format!("{} {freeze:.0} by a quarter of the way to the end", ids.freeze);
+        let than = format!(
+            "{} {freeze:.0} by a quarter of the way to the end",
+            ids.freeze
+        );
         return Some((SignState::Warning, words(&than)));
     }
     None
@@ -277,24 +283,42 @@ fn date(moment: &Moment<'_>, ids: &Ids) -> Result<Vec<SignValue>, String> {
         return Err("too little time has passed for a rate".to_owned());
     }
     if used <= 0.0 {
-        return Err(format!("no {} was used up in {seconds:.0} s of watching: no end in sight", ids.name));
+        return Err(format!(
+            "no {} was used up in {seconds:.0} s of watching: no end in sight",
+            ids.name
+        ));
     }
     let at = AGES.cell_of(ids.age).unwrap_or_default();
     let table = moment.table(&AGES)?;
-    let ages = table.rows.iter().filter_map(|row| row.cells.get(at).copied().flatten());
+    let ages = table
+        .rows
+        .iter()
+        .filter_map(|row| row.cells.get(at).copied().flatten());
     let oldest = ages.fold(0.0, f64::max);
     let left = (stop(moment.facts, ids) - oldest).max(0.0);
     Ok(vec![whole(moment.facts.clock + left / (used / seconds))])
 }
 
 /// A date counts only where forced vacuum should have begun: before that a load is no neglect.
-fn date_is_near(moment: &Moment<'_>, values: &[SignValue], ids: &Ids) -> Option<(SignState, String)> {
+fn date_is_near(
+    moment: &Moment<'_>,
+    values: &[SignValue],
+    ids: &Ids,
+) -> Option<(SignState, String)> {
     let freeze = moment.facts.number(ids.freeze)?;
     let at = AGES.cell_of(ids.age)?;
     let table = moment.table(&AGES).ok()?;
-    let ages = table.rows.iter().filter_map(|row| row.cells.get(at).copied().flatten());
+    let ages = table
+        .rows
+        .iter()
+        .filter_map(|row| row.cells.get(at).copied().flatten());
     let days = (values.first()?.value - moment.facts.clock) / DAY_S;
-    let words = || format!("at the present rate ids run out in {days:.0} days, and the oldest is beyond {} already", ids.freeze);
+    let words = || {
+        format!(
+            "at the present rate ids run out in {days:.0} days, and the oldest is beyond {} already",
+            ids.freeze
+        )
+    };
     let is_late = ages.fold(0.0, f64::max) > freeze;
     match days {
         ..7.0 if is_late => Some((SignState::Critical, words())),
@@ -332,12 +356,24 @@ mod tests {
 
     #[test]
     fn limits_are_those_of_the_servers_settings() {
-        let usual = facts(18, &[("autovacuum_freeze_max_age", "200000000"), ("vacuum_failsafe_age", "1600000000")]);
+        let usual = facts(
+            18,
+            &[
+                ("autovacuum_freeze_max_age", "200000000"),
+                ("vacuum_failsafe_age", "1600000000"),
+            ],
+        );
         assert_eq!(judged(&usual, 250e6), None);
         assert_eq!(judged(&usual, 900e6), Some(SignState::Warning));
         assert_eq!(judged(&usual, 1.7e9), Some(SignState::Critical));
         // Whoever lets ids grow old on purpose is not alarmed by it.
-        let late = facts(18, &[("autovacuum_freeze_max_age", "1500000000"), ("vacuum_failsafe_age", "1900000000")]);
+        let late = facts(
+            18,
+            &[
+                ("autovacuum_freeze_max_age", "1500000000"),
+                ("vacuum_failsafe_age", "1900000000"),
+            ],
+        );
         assert_eq!(judged(&late, 1.55e9), None);
         assert_eq!(judged(&late, 1.95e9), Some(SignState::Critical));
         let old = facts(13, &[("autovacuum_freeze_max_age", "200000000")]);

@@ -23,7 +23,9 @@ pub(super) fn run(
     let failed = |error| Failure::new(format!("cannot listen on {address}: {error}"));
     let listener = TcpListener::bind(address).map_err(failed)?;
     let bound = listener.local_addr().map_err(failed)?;
-    world.say(&format!("watch: http://{bound}/ and http://{bound}/metrics"));
+    world.say(&format!(
+        "watch: http://{bound}/ and http://{bound}/metrics"
+    ));
     let (board, is_over) = (Board::default(), AtomicBool::new(false));
     std::thread::scope(|scope| {
         let server = scope.spawn(|| serve(&listener, &board, &is_over));

@@ -15,7 +15,8 @@ impl RawTerminal {
     pub(super) fn new() -> io::Result<Self> {
         let before = tcgetattr(stdin())?;
         let mut raw = before.clone();
-        raw.local_modes.remove(LocalModes::ICANON | LocalModes::ECHO);
+        raw.local_modes
+            .remove(LocalModes::ICANON | LocalModes::ECHO);
         raw.special_codes[SpecialCodeIndex::VMIN] = 0;
         raw.special_codes[SpecialCodeIndex::VTIME] = 1;
         tcsetattr(stdin(), OptionalActions::Now, &raw)?;

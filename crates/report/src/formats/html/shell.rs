@@ -27,7 +27,9 @@ pub(super) fn open(view: &View, out: &mut dyn io::Write) -> io::Result<()> {
     let style = STANDARD.encode(Sha256::digest(STYLE));
     let title = Esc(&view.title);
     let (command, subject) = (Esc(&view.command), Esc(&view.subject));
-    let refresh = view.refresh_s.map(|seconds| format!("<meta name=refresh content={seconds}>\n"));
+    let refresh = view
+        .refresh_s
+        .map(|seconds| format!("<meta name=refresh content={seconds}>\n"));
     let refresh = refresh.unwrap_or_default();
     write!(
         out,

@@ -97,10 +97,21 @@ fn spark(figures: &[f64]) -> String {
         (low.min(own), high.max(own))
     });
     let (last, range) = (figures.len().saturating_sub(1).max(1) as f64, high - low);
-    let places = figures.iter().enumerate().filter(|(_, own)| own.is_finite());
+    let places = figures
+        .iter()
+        .enumerate()
+        .filter(|(_, own)| own.is_finite());
     let points = places.map(|(at, own)| {
-        let height = if range > 0.0 { (own - low) / range } else { 0.0 };
-        format!("{:.1},{:.1}", at as f64 / last * 120.0, 14.0 - height * 12.0)
+        let height = if range > 0.0 {
+            (own - low) / range
+        } else {
+            0.0
+        };
+        format!(
+            "{:.1},{:.1}",
+            at as f64 / last * 120.0,
+            14.0 - height * 12.0
+        )
     });
     points.collect::<Vec<_>>().join(" ")
 }

@@ -37,9 +37,15 @@ impl<'a> Families<'a> {
         let family = self.by_name.entry(name).or_insert_with(|| {
             self.order.push(name);
             let samples = Vec::new();
-            Family { help, kind, samples }
+            Family {
+                help,
+                kind,
+                samples,
+            }
         });
-        family.samples.push(format!("{name}{} {value}", super::labelled(labels)));
+        family
+            .samples
+            .push(format!("{name}{} {value}", super::labelled(labels)));
     }
 }
 
@@ -63,7 +69,11 @@ pub fn watch_metrics(document: &WatchDocument, exposition: Exposition) -> String
             SignKind::Counter => "counter",
             SignKind::Gauge => "gauge",
         };
-        let help = family.help.replace('\\', "\\\\").replace('\n', " ").replace('"', "'");
+        let help = family
+            .help
+            .replace('\\', "\\\\")
+            .replace('\n', " ")
+            .replace('"', "'");
         let _ = writeln!(text, "# HELP {head} {help}\n# TYPE {head} {kind}");
         for sample in &family.samples {
             text.push_str(sample);
@@ -84,7 +94,11 @@ fn of_target<'a>(target: &'a WatchedTarget, families: &mut Families<'a>) {
     families.add(gauge("pgclinic_up", help), &[server], up);
     if let Some(at) = target.complete_at {
         let help = "when the last sample ended that read every sign";
-        families.add(gauge("pgclinic_last_complete_timestamp_seconds", help), &[server], at);
+        families.add(
+            gauge("pgclinic_last_complete_timestamp_seconds", help),
+            &[server],
+            at,
+        );
     }
     for sign in &target.signs {
         let labels = [server, ("sign", sign.name.as_str())];
@@ -94,7 +108,11 @@ fn of_target<'a>(target: &'a WatchedTarget, families: &mut Families<'a>) {
         families.add(gauge("pgclinic_sign_available", help), &labels, value);
         if available {
             let help = "how the sign stands: 0 as it should, 1 a warning, 2 critical";
-            families.add(gauge("pgclinic_sign_state", help), &labels, state(sign.state));
+            families.add(
+                gauge("pgclinic_sign_state", help),
+                &labels,
+                state(sign.state),
+            );
         }
     }
     for sign in &target.signs {
@@ -113,7 +131,10 @@ fn state(state: SignState) -> f64 {
 fn of_sign<'a>(sign: &'a WatchedSign, server: (&str, &str), families: &mut Families<'a>) {
     let head = (sign.metric.as_str(), sign.summary.as_str(), sign.kind);
     for own in &sign.values {
-        let labels = own.labels.iter().map(|(name, value)| (name.as_str(), value.as_str()));
+        let labels = own
+            .labels
+            .iter()
+            .map(|(name, value)| (name.as_str(), value.as_str()));
         // The sum stands among what it adds up for people alone.
         if own.labels.values().any(|label| label == "all") {
             continue;

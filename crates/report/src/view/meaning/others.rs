@@ -182,15 +182,19 @@ pub(crate) fn watch(document: &WatchDocument) -> Meaning {
     let failures = document.targets.iter().flat_map(|own| &own.signs);
     let mut failures = failures.filter(|own| own.family == "checksums");
     if failures.any(|own| own.state == SignState::Critical) {
-        let next = Next::default()
-            .and("what a failed checksum means", "pgclinic explain checksum-mismatch");
+        let next = Next::default().and(
+            "what a failed checksum means",
+            "pgclinic explain checksum-mismatch",
+        );
         return Meaning::of(
             "Pages on disk are not what the server wrote. Find them and the rows on them with pgclinic check of the data directory before anything else is done.",
             next,
         );
     }
     Meaning::alone(match document.state() {
-        SignState::Critical => "A sign is where the server stops or loses data soon, if nobody acts.",
+        SignState::Critical => {
+            "A sign is where the server stops or loses data soon, if nobody acts."
+        }
         SignState::Warning => "Nothing is lost; a sign is where it should not stay.",
         SignState::Ok | SignState::NotAvailable => {
             "Nothing that a running server shows of itself is wrong. Pages that nobody reads are not among it: pgclinic check reads all of them."
