@@ -28,14 +28,14 @@ mod sign;
 mod signs;
 mod watcher;
 
+pub use assess::Moment;
 pub use dashboard::dashboard;
 pub use keeping::Keeper;
 pub use machine::{BackendMemory, Machine};
 pub use manual::manual;
-pub use rules::rules;
-pub use assess::Moment;
 pub use need::Need;
 pub use probe::Probe;
+pub use rules::rules;
 pub use sign::{Alert, Compute, Family, Gather, Judge, Sign, Source, Urgency};
 pub use signs::{FAMILIES, sign_named, signs};
 pub use watcher::{Thoroughness, WatchOptions, Watcher};

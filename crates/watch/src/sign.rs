@@ -82,6 +82,8 @@ pub struct Sign {
     pub unit: SignUnit,
     /// Where it comes from.
     pub source: Source,
+    /// What computed figures are of; those of a statement have its labels.
+    pub labels: &'static [&'static str],
     /// What it needs beside what its statement needs.
     pub needs: &'static [Need],
     /// How the figures of one server become one.
@@ -180,6 +182,7 @@ impl Sign {
         kind: SignKind::Gauge,
         unit: SignUnit::Count,
         source: Source::Computed(&[], |_| Ok(Vec::new())),
+        labels: &[],
         needs: &[],
         gather: Gather::Sum,
         judge: None,
@@ -208,7 +211,7 @@ impl Sign {
     pub fn labels(&self) -> &'static [&'static str] {
         match self.source {
             Source::Column(probe, _) => probe.labels,
-            Source::Computed(..) => &[],
+            Source::Computed(..) => self.labels,
         }
     }
 }

@@ -50,11 +50,10 @@ pub(crate) static TRANSACTIONS: Probe = Probe {
 pub(crate) static ROWS: Probe = Probe {
     name: "rows",
     labels: &["database"],
-    columns: &["inserted", "updated", "deleted", "dead", "live"],
+    columns: &["inserted", "dead"],
     needs: &[Need::Counts],
     sql: |_| {
-        "SELECT current_database(), sum(n_tup_ins), sum(n_tup_upd), sum(n_tup_del), sum(n_dead_tup), sum(n_live_tup) \
-         FROM pg_stat_user_tables"
+        "SELECT current_database(), coalesce(sum(n_tup_ins), 0), coalesce(sum(n_dead_tup), 0) FROM pg_stat_user_tables"
             .to_owned()
     },
     every_s: 10,

@@ -103,6 +103,7 @@ const HIT_RATIO: Sign = Sign {
     kind: SignKind::Gauge,
     unit: SignUnit::Ratio,
     source: Source::Computed(&[&TRANSACTIONS], hit_ratio),
+    labels: &["database"],
     gather: Gather::Min,
     normal: "Above 0.99 where the working set fits; for a data warehouse any figure.",
     meaning: "It says nothing alone: what is missed may lie in the page cache, and a scan of a cold table lowers it. That is why no alert looks at it.",

@@ -172,6 +172,7 @@ const MEMORY: Sign = Sign {
     summary: "memory of the eight oldest sessions: their own, and with their part of what is shared",
     unit: SignUnit::Bytes,
     source: Source::Computed(&[&BACKENDS], memory),
+    labels: &["kind", "which"],
     gather: Gather::Max,
     normal: "2 to 20 MiB of their own each.",
     meaning: "Memory that only grows is a cache of plans, catalogs or JIT code; without huge pages the page tables come on top.",

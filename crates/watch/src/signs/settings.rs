@@ -18,6 +18,7 @@ const ADVISED: Sign = Sign {
     metric: "pgclinic_setting_advice",
     summary: "settings that differ from what is advised: 1, else 0",
     source: Source::Computed(&[], advised),
+    labels: &["setting"],
     judge: Some(dangerous),
     normal: "What differs does so on purpose.",
     meaning: "Advice is a beginning, and the reason stands beside it; some settings let data be lost.",

@@ -71,7 +71,7 @@ const XID_AGE: Sign = Sign {
     alerts: &[
         Alert {
             name: "PgclinicXidAgeLate",
-            expression: "pgclinic_xid_age > on (server) group_left () (0.75 * pgclinic_id_limit{id=\"xid\", limit=\"freeze\"} + 0.25 * on (server) pgclinic_id_limit{id=\"xid\", limit=\"stop\"})",
+            expression: "pgclinic_xid_age > on (server) group_left () (0.75 * pgclinic_id_limit{id=\"xid\", limit=\"freeze\"} + on (server) 0.25 * pgclinic_id_limit{id=\"xid\", limit=\"stop\"})",
             hold: "15m",
             keep: "1h",
             urgency: Urgency::Warning,
@@ -117,6 +117,7 @@ const LIMITS: Sign = Sign {
     metric: "pgclinic_id_limit",
     summary: "ages at which the server acts, by its settings",
     source: Source::Computed(&[], |moment| Ok(limits(moment.facts))),
+    labels: &["id", "limit"],
     gather: Gather::Max,
     normal: "As the settings say.",
     meaning: "freeze begins a forced vacuum, failsafe takes vacuum's brakes off, stop is where the server refuses to write.",
