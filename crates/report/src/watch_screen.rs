@@ -1,9 +1,11 @@
 //! Live signs on one screen of a terminal: a line for each family, and a family's signs behind a
 //! digit.
 
-use pgclinic_model::document::{SignState, WatchDocument, WatchedSign, WatchedTarget};
+use pgclinic_model::document::{
+    SignKind, SignState, SignValue, WatchDocument, WatchedSign, WatchedTarget,
+};
 
-use crate::watched::{extent, headline, standing_out, state};
+use crate::watched::{extent, figure, headline, standing_out, state};
 use crate::words::clean;
 
 /// Figures of a family in its line.
@@ -135,6 +137,11 @@ impl WatchScreen {
         let Some(own) = signs.get(self.line) else {
             return vec!["there is no such family".to_owned()];
         };
+        // What the chosen one is made of stands where the list leaves room.
+        if shown > lines.len() + 1 && own.values.len() > 1 {
+            lines.push(String::new());
+            lines.extend(parts(own).take(shown - lines.len()));
+        }
         lines.resize(shown, String::new());
         lines.push(String::new());
         lines.push(format!("what     {}", own.summary));
@@ -181,6 +188,21 @@ fn overview(target: &WatchedTarget) -> Vec<String> {
         lines.push(format!("{:<9} {}: {why}", state(own.state), own.name));
     }
     lines
+}
+
+/// The figures of a sign, the largest first.
+fn parts(own: &WatchedSign) -> impl Iterator<Item = String> {
+    let mut values: Vec<_> = own.values.iter().collect();
+    let size = |value: &SignValue| value.per_second.unwrap_or(value.value);
+    values.sort_by(|a, b| size(b).total_cmp(&size(a)));
+    values.into_iter().map(|value| {
+        let labels: Vec<&str> = value.labels.values().map(String::as_str).collect();
+        let shown = match (own.kind, value.per_second) {
+            (SignKind::Counter, Some(rate)) => figure(rate, own.unit, own.kind),
+            _ => figure(value.value, own.unit, SignKind::Gauge),
+        };
+        format!("    {shown:>16}  {}", labels.join(" "))
+    })
 }
 
 /// A line of blocks, or why there is no figure.

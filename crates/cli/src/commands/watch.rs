@@ -151,7 +151,7 @@ impl Arguments {
         Ok(world.with_password(own))
     }
 
-    /// Whether a person sits before it.
+    /// Whether a user sits before it.
     fn has_screen(&self, world: &Env<'_>) -> bool {
         let terminal = world.terminal;
         let is_plain = self.output.format == "text" && self.output.output.is_none();

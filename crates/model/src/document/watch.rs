@@ -86,7 +86,8 @@ pub struct WatchedTarget {
     pub server_version: Option<String>,
     /// Whether the server replays the WAL of another one.
     pub is_standby: Option<bool>,
-    /// When the last sample ended that read every sign which this server has, in seconds since 1970.
+    /// When the last sample ended that read every sign which this server has, in seconds since
+    /// 1970.
     pub complete_at: Option<f64>,
     /// When the server started, in seconds since 1970.
     pub server_started_at: Option<f64>,

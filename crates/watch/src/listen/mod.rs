@@ -1,8 +1,8 @@
 //! The metrics endpoint: `/metrics` and `/`, over HTTP/1.1 on loopback.
 //!
-//! A small server of our own on `std::net` (`docs/adr/2026-11-27-watch.md`): two pages that are made
-//! once an interval, whoever asks. Requests are read with a limit on their length, their time and
-//! their number; there is no body, no path to a file, nothing to write.
+//! A small server of our own on `std::net` (`docs/adr/2026-11-27-watch.md`): two pages that are
+//! made once an interval, whoever asks. Requests are read with a limit on their length, their time
+//! and their number; there is no body, no path to a file, nothing to write.
 
 mod request;
 

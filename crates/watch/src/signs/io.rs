@@ -106,7 +106,7 @@ const HIT_RATIO: Sign = Sign {
     labels: &["database"],
     gather: Gather::Min,
     normal: "Above 0.99 where the working set fits; for a data warehouse any figure.",
-    meaning: "It says nothing alone: what is missed may lie in the page cache, and a scan of a cold table lowers it. That is why no alert looks at it.",
+    meaning: "It says nothing alone: what is missed may lie in the page cache, and a scan of a cold table lowers it. That is why no alert uses it.",
     settled_by: "read-time says what the misses cost.",
     ..OF_IO
 };

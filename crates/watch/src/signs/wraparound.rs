@@ -1,5 +1,5 @@
-//! Ids that run out (`src/backend/access/transam/varsup.c`, `multixact.c`): ages, what is left until
-//! the server refuses to write, and the date at the present rate.
+//! Ids that run out (`src/backend/access/transam/varsup.c`, `multixact.c`): ages, what is left
+//! until the server refuses to write, and the date at the present rate.
 //!
 //! ```text
 //! age 0 ── autovacuum_freeze_max_age ──── vacuum_failsafe_age ──── warnings ── the server refuses

@@ -5,6 +5,8 @@ use std::fmt::Write;
 
 use pgclinic_model::document::{SignKind, SignState, WatchDocument, WatchedSign, WatchedTarget};
 
+use crate::words::clean;
+
 /// Which of the two formats.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Exposition {
@@ -34,6 +36,9 @@ impl<'a> Families<'a> {
             return;
         }
         let (name, help, kind) = head;
+        // Names may hold what a terminal obeys, and metrics are read in one.
+        let labels: Vec<_> = labels.iter().map(|(name, value)| (*name, clean(value))).collect();
+        let labels: Vec<_> = labels.iter().map(|(name, value)| (*name, value.as_str())).collect();
         let family = self.by_name.entry(name).or_insert_with(|| {
             self.order.push(name);
             let samples = Vec::new();
@@ -45,7 +50,7 @@ impl<'a> Families<'a> {
         });
         family
             .samples
-            .push(format!("{name}{} {value}", super::labelled(labels)));
+            .push(format!("{name}{} {value}", super::labelled(&labels)));
     }
 }
 
