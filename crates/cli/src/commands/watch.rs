@@ -11,6 +11,7 @@ mod endpoint;
 mod raw_terminal;
 mod screen;
 
+use std::process::Stdio;
 use std::time::{Duration, SystemTime};
 
 use clap::{ArgMatches, Args, Command as ClapCommand, FromArgMatches};
@@ -30,6 +31,8 @@ use crate::status_line::StatusCode;
 const ONCE_S: f64 = 1.0;
 /// Between two samples of a run without end.
 const INTERVAL_S: f64 = 10.0;
+/// Between the end of a command and the sample after it.
+const SETTLING: Duration = Duration::from_millis(500);
 /// A second between two samples keeps the cost for the server small.
 const INTERVAL_MIN_S: f64 = 1.0;
 
@@ -55,6 +58,12 @@ struct Arguments {
     /// End after so many documents
     #[arg(long, value_name = "N", conflicts_with = "once")]
     samples: Option<u64>,
+    /// Run this command between two samples, and show what it did
+    ///
+    /// It is given to sh; what it prints goes to stderr. Rates are those of its time, and JSON and
+    /// page have the growth of each figure.
+    #[arg(long, value_name = "COMMAND", conflicts_with_all = ["once", "samples", "interval", "listen"])]
+    around: Option<String>,
     /// Serve /metrics and a page on this address
     ///
     /// 127.0.0.1:9187, or another one that only this machine reaches. /metrics speaks the text
@@ -105,6 +114,7 @@ impl Command for Watch {
         let mut keeper = arguments.keeper(world)?;
         match address {
             Some(address) => endpoint::run(&arguments, address, &mut keeper, world),
+            None if arguments.around.is_some() => arguments.around(&mut keeper, world),
             None if arguments.once => arguments.once(&mut keeper, world),
             None if arguments.has_screen(world) => screen::run(&arguments, &mut keeper, world),
             None => arguments.each_interval(&mut keeper, world),
@@ -161,6 +171,24 @@ impl Arguments {
     fn once(&self, keeper: &mut Keeper, world: &mut Env<'_>) -> Result<Exit, Failure> {
         keeper.sample(Thoroughness::All);
         sleep_unless(&world.interrupted, self.interval()?);
+        let document = keeper.sample(Thoroughness::All);
+        let exit = self.exit(&document, world);
+        Ok(self.give(document, exit, world))
+    }
+
+    /// Mark, work, mark.
+    fn around(&self, keeper: &mut Keeper, world: &mut Env<'_>) -> Result<Exit, Failure> {
+        keeper.sample(Thoroughness::All);
+        let command = self.around.as_deref().unwrap_or_default();
+        let mut shell = std::process::Command::new("sh");
+        let output = shell.args(["-c", command]).stdin(Stdio::null()).output()?;
+        world.stderr.write_all(&output.stdout)?;
+        world.stderr.write_all(&output.stderr)?;
+        if !output.status.success() {
+            world.say(&format!("the command ended with {}", output.status));
+        }
+        // Backends send their statistics on when they end, a moment after their client.
+        sleep_unless(&world.interrupted, SETTLING);
         let document = keeper.sample(Thoroughness::All);
         let exit = self.exit(&document, world);
         Ok(self.give(document, exit, world))

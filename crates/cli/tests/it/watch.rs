@@ -2,6 +2,7 @@
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
+use std::process::Command;
 use std::sync::mpsc::channel;
 use std::time::Duration;
 
@@ -438,4 +439,51 @@ fn other_machines_are_not_served_and_words_are_checked_first() {
     );
     let dashboard = pgclinic(&["watch", "--dashboard"]).exits(0).out;
     assert!(dashboard.starts_with('{') && dashboard.contains("pgclinic_xid_age"));
+}
+
+/// Alerts fire on recorded series as they should, where Prometheus' own tool is installed.
+#[test]
+fn alerts_fire_on_recorded_series() {
+    let folder = tempfile::tempdir().expect("a directory");
+    let rules = pgclinic(&["watch", "--rules"]).exits(0).out;
+    std::fs::write(folder.path().join("rules.yml"), rules).expect("a file");
+    let series = include_str!("../../../watch/alerts/series.yml");
+    std::fs::write(folder.path().join("series.yml"), series).expect("a file");
+    let mut promtool = Command::new("promtool");
+    promtool.args(["test", "rules", "series.yml"]);
+    let Ok(ran) = promtool.current_dir(folder.path()).output() else {
+        // Machines without Prometheus have the tests over the register alone.
+        return;
+    };
+    let text = String::from_utf8_lossy(&ran.stdout);
+    assert!(
+        ran.status.success(),
+        "{text}{}",
+        String::from_utf8_lossy(&ran.stderr)
+    );
+}
+
+#[test]
+fn what_a_command_did_is_shown() {
+    let (server, _copy) = start(15, &StartOptions::default());
+    let url = url(&server, "postgres");
+    let folder = server.socket_folder().display();
+    let psql = format!(
+        "psql -h {folder} -U postgres -qc 'CREATE TEMP TABLE a (b int PRIMARY KEY)' clinic"
+    );
+    let has_psql = Command::new("psql").arg("--version").output().is_ok();
+    let command = if has_psql {
+        psql.as_str()
+    } else {
+        "echo nothing"
+    };
+    let ran = pgclinic(&["watch", &url, "--around", command, "--format", "json"]).exits(0);
+    let own = watched(&ran);
+    let grown = sign(&own, "relations-created").values[0].growth;
+    let least = if has_psql { 2.0 } else { 0.0 };
+    assert!(
+        grown.is_some_and(|grown| grown >= least),
+        "{grown:?} {}",
+        ran.err
+    );
 }

@@ -161,6 +161,9 @@ pub struct SignValue {
     /// unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub per_second: Option<f64>,
+    /// The growth itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub growth: Option<f64>,
 }
 
 /// A setting that differs from what is advised.

@@ -213,9 +213,13 @@ fn values(own: &WatchedSign) -> Vec<Block> {
         let rate = value
             .per_second
             .map(|rate| figure(rate, own.unit, own.kind));
+        let growth = value
+            .growth
+            .map(|own_growth| figure(own_growth, own.unit, SignKind::Gauge));
         Row::of(vec![
             words(labels.join(" · ")),
             words(total),
+            growth.map(words).unwrap_or_default(),
             rate.map(words).unwrap_or_default(),
         ])
     });
@@ -223,7 +227,7 @@ fn values(own: &WatchedSign) -> Vec<Block> {
         .values
         .first()
         .map(|value| value.labels.keys().cloned().collect::<Vec<_>>());
-    let mut columns = columns("Of | Value > | A second >");
+    let mut columns = columns("Of | Value > | Growth > | A second >");
     if let (Some(first), Some(names)) = (columns.first_mut(), names) {
         first.title = names.join(" · ");
     }

@@ -49,10 +49,20 @@ impl<'a> Moment<'a> {
         labels: &[&str],
         column: &str,
     ) -> Result<f64, String> {
+        let (growth, seconds) = self.growth_since_before(probe, labels, column)?;
+        Ok(growth / seconds)
+    }
+
+    /// By how much a figure grew since the reading before, and over how many seconds.
+    pub(crate) fn growth_since_before(
+        &self,
+        probe: &Probe,
+        labels: &[&str],
+        column: &str,
+    ) -> Result<(f64, f64), String> {
         let own = self.readings.get(probe.name).ok_or("it was not read yet")?;
         let before = own.before.as_ref().ok_or_else(|| no_before(own))?;
-        let (growth, seconds) = self.grown(probe, labels, column, before)?;
-        Ok(growth / seconds)
+        self.grown(probe, labels, column, before)
     }
 
     /// By how much a figure grew since the first reading, and over how many seconds.
@@ -201,14 +211,15 @@ fn of_column(
             continue;
         };
         let labels: Vec<&str> = row.labels.iter().map(String::as_str).collect();
-        let rate = (sign.kind == SignKind::Counter).then(|| moment.growth(probe, &labels, column));
-        let per_second = match rate {
-            Some(Ok(rate)) => Some(rate),
+        let is_counter = sign.kind == SignKind::Counter;
+        let grown = is_counter.then(|| moment.growth_since_before(probe, &labels, column));
+        let (growth, per_second) = match grown {
+            Some(Ok((growth, seconds))) => (Some(growth), Some(growth / seconds)),
             Some(Err(why)) => {
                 no_rates = Some(why);
-                None
+                (None, None)
             }
-            None => None,
+            None => (None, None),
         };
         let pairs = probe.labels.iter().zip(&row.labels);
         values.push(SignValue {
@@ -217,6 +228,7 @@ fn of_column(
                 .collect(),
             value,
             per_second,
+            growth,
         });
     }
     if values.is_empty() && !table.rows.is_empty() {

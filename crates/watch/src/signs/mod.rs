@@ -71,7 +71,7 @@ fn of(label: &str, name: &str, value: f64) -> SignValue {
     SignValue {
         labels: BTreeMap::from([(label.to_owned(), name.to_owned())]),
         value,
-        per_second: None,
+        ..SignValue::default()
     }
 }
 

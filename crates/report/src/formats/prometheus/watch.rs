@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use pgclinic_model::document::{SignKind, SignState, WatchDocument, WatchedSign, WatchedTarget};
+use pgclinic_model::document::{SignKind, SignState, SignValue, WatchDocument, WatchedSign, WatchedTarget};
 
 use crate::words::clean;
 
@@ -135,16 +135,22 @@ fn state(state: SignState) -> f64 {
 
 fn of_sign<'a>(sign: &'a WatchedSign, server: (&str, &str), families: &mut Families<'a>) {
     let head = (sign.metric.as_str(), sign.summary.as_str(), sign.kind);
-    for own in &sign.values {
+    // Nothing of it at this moment is known, and is a zero; unknown has no sample.
+    if sign.values.iter().all(is_sum) && sign.headline == Some(0.0) {
+        families.add(head, &[server], 0.0);
+        return;
+    }
+    for own in sign.values.iter().filter(|own| !is_sum(own)) {
         let labels = own
             .labels
             .iter()
             .map(|(name, value)| (name.as_str(), value.as_str()));
-        // The sum stands among what it adds up for people alone.
-        if own.labels.values().any(|label| label == "all") {
-            continue;
-        }
         let labels: Vec<_> = std::iter::once(server).chain(labels).collect();
         families.add(head, &labels, own.value);
     }
+}
+
+/// The sum stands among what it adds up for people alone.
+fn is_sum(own: &SignValue) -> bool {
+    own.labels.values().any(|label| label == "all")
 }
