@@ -118,7 +118,7 @@ pub(super) fn class_of(parent: &str, name: &str) -> Class {
         ("signs", "finding" | "not_available" | "no_rates") => Class::Prose,
         ("signs", _) => Class::Kept,
         ("labels", name) if name != "database" && name != "relation" => Class::Kept,
-        ("advice", "setting" | "settled_by") => Class::Kept,
+        ("advice", "setting") => Class::Kept,
         (parent, "name") if KEPT_NAMES.contains(&parent) => Class::Kept,
         ("attribute" | "values" | "columns", "name") => Class::Named(Kind::Column),
         ("relations", "name") => Class::Qualified(Kind::Relation),
