@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use pgclinic_model::document::{SignKind, SignState, SignValue, WatchDocument, WatchedSign, WatchedTarget};
+use pgclinic_model::document::{
+    SignKind, SignState, SignValue, WatchDocument, WatchedSign, WatchedTarget,
+};
 
 use crate::words::clean;
 
@@ -37,8 +39,14 @@ impl<'a> Families<'a> {
         }
         let (name, help, kind) = head;
         // Names may hold what a terminal obeys, and metrics are read in one.
-        let labels: Vec<_> = labels.iter().map(|(name, value)| (*name, clean(value))).collect();
-        let labels: Vec<_> = labels.iter().map(|(name, value)| (*name, value.as_str())).collect();
+        let labels: Vec<_> = labels
+            .iter()
+            .map(|(name, value)| (*name, clean(value)))
+            .collect();
+        let labels: Vec<_> = labels
+            .iter()
+            .map(|(name, value)| (*name, value.as_str()))
+            .collect();
         let family = self.by_name.entry(name).or_insert_with(|| {
             self.order.push(name);
             let samples = Vec::new();
