@@ -29,12 +29,12 @@ pub(super) fn read_request(
     let mut bytes = Vec::new();
     let mut window = [0; 1024];
     loop {
+        if bytes.len() > BYTES_MAX {
+            return Err("431 Request Header Fields Too Large");
+        }
         if let Some(length) = head_length(&bytes) {
             bytes.truncate(length);
             return parse(&bytes);
-        }
-        if bytes.len() > BYTES_MAX {
-            return Err("431 Request Header Fields Too Large");
         }
         if Instant::now() > end {
             return Err("408 Request Timeout");
