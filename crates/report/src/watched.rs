@@ -7,6 +7,8 @@ use pgclinic_model::whole;
 use crate::words::{bytes, count, count_of, plural, seconds};
 
 const DAY_S: f64 = 86_400.0;
+/// From 1970 to somewhat before the year 10000.
+const DAYS_MAX: i64 = 2_900_000;
 
 /// The figure of the whole server; a dash where there is none.
 pub(crate) fn headline(sign: &WatchedSign) -> String {
@@ -54,13 +56,11 @@ fn duration(value: f64) -> String {
     format!("{:.1} days", value / DAY_S)
 }
 
-/// `2026-11-27 10:12 UTC`; a year beyond 9999 is never.
+/// `2026-11-27 10:12 UTC`, as long as the year has four digits.
 fn moment(value: f64) -> String {
     let (days, rest) = (whole(value / DAY_S), whole(value.rem_euclid(DAY_S)));
-    let Ok(days) = i64::try_from(days) else {
-        return "never".to_owned();
-    };
-    if days > 2_900_000 {
+    let days = i64::try_from(days).unwrap_or(i64::MAX);
+    if days > DAYS_MAX {
         return "after the year 9999".to_owned();
     }
     let date = civil(days - DAYS_FROM_1970_TO_2000);
