@@ -58,10 +58,10 @@ struct Arguments {
     /// End after so many documents
     #[arg(long, value_name = "N", conflicts_with = "once")]
     samples: Option<u64>,
-    /// Run this command between two samples, and show what it did
+    /// Show what this command does
     ///
-    /// It is given to sh; what it prints goes to stderr. Rates are those of its time, and JSON and
-    /// page have the growth of each figure.
+    /// It runs between two samples, given to sh; what it prints goes to stderr. Rates are those of its
+    /// time, and JSON and page have the growth of each figure.
     #[arg(long, value_name = "COMMAND", conflicts_with_all = ["once", "samples", "interval", "listen"])]
     around: Option<String>,
     /// Serve /metrics and a page on this address
@@ -94,9 +94,9 @@ impl Command for Watch {
         Arguments::augment_args(ClapCommand::new(self.name()))
             .about("Shows the live signs of running servers: screen, metrics, alerts")
             .after_help(
-                "Exit codes of --once: 0 nothing critical, 1 a critical sign (--fail-on warning: or\n\
-                 a warning), 2 no server answered, 3 one of them did not. --format nagios has the\n\
-                 codes of plugins: 0 OK, 1 WARNING, 2 CRITICAL.",
+                "Exit codes of --once: 0 nothing critical, 1 a critical sign, 2 no server\n\
+                 answered, 3 one of several did not; --fail-on warning adds warnings.\n\
+                 --format nagios has codes of plugins: 0 OK, 1 WARNING, 2 CRITICAL.",
             )
     }
 
