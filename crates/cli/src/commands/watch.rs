@@ -60,8 +60,8 @@ struct Arguments {
     samples: Option<u64>,
     /// Show what this command does
     ///
-    /// It runs between two samples, given to sh; what it prints goes to stderr. Rates are those of its
-    /// time, and JSON and page have the growth of each figure.
+    /// It runs between two samples, given to sh; what it prints goes to stderr. Rates are those of
+    /// its time, and JSON and page have the growth of each figure.
     #[arg(long, value_name = "COMMAND", conflicts_with_all = ["once", "samples", "interval", "listen"])]
     around: Option<String>,
     /// Serve /metrics and a page on this address
