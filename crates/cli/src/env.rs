@@ -29,6 +29,8 @@ pub struct Terminal {
     pub height: u16,
     /// `NO_COLOR` is set.
     pub no_color: bool,
+    /// `TERM` is `dumb` or missing: the cursor cannot be moved.
+    pub is_dumb: bool,
 }
 
 /// The outside.

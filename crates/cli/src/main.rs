@@ -28,6 +28,7 @@ fn main() -> ExitCode {
         width: screen.map_or_else(columns_told, |size| size.ws_col),
         height: screen.map_or(ROWS_USUAL, |size| size.ws_row),
         no_color: std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty()),
+        is_dumb: std::env::var_os("TERM").is_none_or(|term| term.is_empty() || term == "dumb"),
     };
     let mut world = Env {
         stdin: &mut stdin().lock(),

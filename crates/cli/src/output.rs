@@ -48,9 +48,10 @@ pub(crate) enum ProgressStyle {
 pub(crate) struct OutputArgs {
     /// Format: text, json, html and some others
     ///
-    /// text, json, html; prometheus for check and measure; jsonl, sarif and junit for check. JSON
-    /// is the master form: `pgclinic report` makes the others from it later.
-    #[arg(long, value_name = "FORMAT", default_value = "text", hide_default_value = true, hide_possible_values = true, value_parser = ["text", "json", "html", "prometheus", "jsonl", "sarif", "junit"])]
+    /// text, json, html; prometheus for check, measure and watch; nagios for watch; jsonl, sarif
+    /// and junit for check. JSON is the master form: `pgclinic report` makes the others from it
+    /// later.
+    #[arg(long, value_name = "FORMAT", default_value = "text", hide_default_value = true, hide_possible_values = true, value_parser = ["text", "json", "html", "prometheus", "nagios", "jsonl", "sarif", "junit"])]
     pub format: String,
     /// Write the document to this file, not to stdout
     ///
@@ -199,6 +200,7 @@ impl OutputArgs {
             explain: &manual,
             figures: &figure_kinds(),
             neighbours: &self.neighbours(document),
+            refresh_s: None,
         };
         match &self.output {
             Some(path) => write_file(path, REPORT, |out| form.render(document, &options, out)),

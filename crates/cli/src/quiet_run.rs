@@ -27,6 +27,7 @@ pub(crate) const NOWHERE: Surroundings = Surroundings {
         width: 100,
         height: 24,
         no_color: true,
+        is_dumb: true,
     },
     started: SystemTime::UNIX_EPOCH,
     host: None,

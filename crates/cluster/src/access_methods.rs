@@ -3,12 +3,16 @@
 //! The built-in handlers have fixed OIDs; any other is an extension's, as of columnar and encrypted
 //! tables. Truth: `src/include/catalog/pg_am.h`.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use pgclinic_format::index_page::AccessMethod;
 use pgclinic_format::layout::CatalogColumn;
+use pgclinic_format::oid::PG_INDEX;
 use pgclinic_format::{ColumnLayout, Oid};
 
+use crate::catalog::Reader;
+use crate::columns::ColumnNames;
+use crate::heap_scan::RawRow;
 use crate::relation::{ForeignMethod, RelKind, Relation};
 
 /// How the access methods of pg_tde, whose relations are encrypted, begin.
@@ -31,7 +35,7 @@ pub(crate) const PG_AM_COLUMNS: [CatalogColumn; 3] = [
     column("amhandler", 4),
 ];
 /// The columns of `pg_index` up to `indisready`, the numbers of columns as one, and so the flags.
-pub(crate) const PG_INDEX_COLUMNS: [CatalogColumn; 4] = [
+const PG_INDEX_COLUMNS: [CatalogColumn; 4] = [
     column("indexrelid", 4),
     column("indrelid", 4),
     column("numbers", 4),
@@ -45,7 +49,7 @@ pub(crate) const PG_INDEX_COLUMNS: [CatalogColumn; 4] = [
 ];
 
 /// What the flags of a row of `pg_index` say.
-pub(crate) fn is_valid_and_ready(flags: &[u8], major: u16) -> bool {
+fn is_valid_and_ready(flags: &[u8], major: u16) -> bool {
     // 15 brought indnullsnotdistinct, before them.
     let shift = usize::from(major >= 15);
     [5, 7]
@@ -112,6 +116,49 @@ pub(crate) fn spread(relations: &mut BTreeMap<Oid, Relation>, tables: &HashMap<O
         let method = of_table(relations, owner);
         if let (Some(method), Some(relation)) = (method, relations.get_mut(&part)) {
             relation.foreign_method = Some(method);
+        }
+    }
+}
+impl Reader<'_> {
+    /// The table of each index.
+    pub(crate) fn tables_of_indexes(
+        &mut self,
+        relations: &BTreeMap<Oid, Relation>,
+    ) -> HashMap<Oid, Oid> {
+        let mut tables = HashMap::new();
+        self.index_rows_by_built_in(relations, |row| {
+            if let (Some(index), Some(table)) = (row.u32(0), row.u32(1)) {
+                tables.insert(index, table);
+            }
+        });
+        tables
+    }
+
+    pub(crate) fn mark_indexes_being_built(&mut self, relations: &mut BTreeMap<Oid, Relation>) {
+        let major = self.cluster.layout.major;
+        let mut finished = HashSet::new();
+        self.index_rows_by_built_in(relations, |row| {
+            if let (Some(index), Some(flags)) = (row.u32(0), row.bytes(3))
+                && is_valid_and_ready(flags, major)
+            {
+                finished.insert(index);
+            }
+        });
+        for relation in relations.values_mut() {
+            relation.being_built =
+                relation.kind == RelKind::Index && !finished.contains(&relation.oid);
+        }
+    }
+
+    /// The first columns of `pg_index` by themselves, as names may be all that is asked for.
+    fn index_rows_by_built_in(
+        &mut self,
+        relations: &BTreeMap<Oid, Relation>,
+        mut each: impl FnMut(RawRow<'_>),
+    ) {
+        if let Some(filenode) = relations.get(&PG_INDEX).map(|own| own.filenode) {
+            let names = ColumnNames::built_in(&PG_INDEX_COLUMNS);
+            self.rows("pg_index", filenode, &names.layouts, |row| each(row));
         }
     }
 }

@@ -1,6 +1,6 @@
 //! One database's relations with names, columns, indexes and types, read from its catalogs.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 use pgclinic_format::datum::TypeInfo;
@@ -13,7 +13,7 @@ use pgclinic_model::{plural, verb_of};
 
 use pgclinic_source::Presence;
 
-use crate::access_methods::{self, MethodRow, PG_AM_COLUMNS, PG_INDEX_COLUMNS, is_valid_and_ready};
+use crate::access_methods::{self, MethodRow, PG_AM_COLUMNS};
 use crate::attached_columns::{attach_columns, attach_toast_owners, only_element};
 use crate::catalog_encoding::CatalogEncoding;
 use crate::catalog_places::{AttributePlaces, ClassPlaces};
@@ -343,7 +343,7 @@ impl Reader<'_> {
     }
 
     /// All live rows of a file, with what went wrong told under `name`; and where they stand.
-    fn rows(
+    pub(crate) fn rows(
         &mut self,
         name: &str,
         filenode: Oid,
@@ -687,45 +687,6 @@ impl Reader<'_> {
             access_methods::spread(relations, &tables);
         }
         access_methods::encrypts(&methods)
-    }
-
-    /// The table of each index.
-    fn tables_of_indexes(&mut self, relations: &BTreeMap<Oid, Relation>) -> HashMap<Oid, Oid> {
-        let mut tables = HashMap::new();
-        self.index_rows_by_built_in(relations, |row| {
-            if let (Some(index), Some(table)) = (row.u32(0), row.u32(1)) {
-                tables.insert(index, table);
-            }
-        });
-        tables
-    }
-
-    fn mark_indexes_being_built(&mut self, relations: &mut BTreeMap<Oid, Relation>) {
-        let major = self.cluster.layout.major;
-        let mut finished = HashSet::new();
-        self.index_rows_by_built_in(relations, |row| {
-            if let (Some(index), Some(flags)) = (row.u32(0), row.bytes(3))
-                && is_valid_and_ready(flags, major)
-            {
-                finished.insert(index);
-            }
-        });
-        for relation in relations.values_mut() {
-            relation.being_built =
-                relation.kind == RelKind::Index && !finished.contains(&relation.oid);
-        }
-    }
-
-    /// The first columns of `pg_index` by themselves, as names may be all that is asked for.
-    fn index_rows_by_built_in(
-        &mut self,
-        relations: &BTreeMap<Oid, Relation>,
-        mut each: impl FnMut(RawRow<'_>),
-    ) {
-        if let Some(filenode) = relations.get(&PG_INDEX).map(|own| own.filenode) {
-            let names = ColumnNames::built_in(&PG_INDEX_COLUMNS);
-            self.rows("pg_index", filenode, &names.layouts, |row| each(row));
-        }
     }
 
     fn read_classes(&mut self, relations: &BTreeMap<Oid, Relation>) -> HashMap<Oid, OpClass> {

@@ -6,7 +6,8 @@ use pgclinic_model::document::{
     BlindDocument, CATALOG_COST_SCHEMA, CHECKSUMS_SCHEMA, CatalogCostDocument, CheckDocument,
     ChecksumsDocument, DIFF_SCHEMA, DiffDocument, DrillDocument, ExperimentDocument, HEAL_SCHEMA,
     HealDocument, InspectDocument, LossDocument, MEASURE_SCHEMA, MeasureDocument, REHEARSAL_SCHEMA,
-    RehearsalDocument, START_DRILL_SCHEMA, SalvageReport, StartDrillDocument, Tool,
+    RehearsalDocument, START_DRILL_SCHEMA, SalvageReport, StartDrillDocument, Tool, WATCH_SCHEMA,
+    WatchDocument,
 };
 use serde::{Deserialize, Serialize};
 
@@ -59,6 +60,8 @@ pub enum Document {
     Heal(HealDocument),
     /// `pgclinic.lab/1`.
     Experiment(ExperimentDocument),
+    /// `pgclinic.watch/1`.
+    Watch(WatchDocument),
 }
 
 /// Why bytes are no document.
@@ -81,7 +84,7 @@ impl fmt::Display for Error {
             Error::UnknownSchema(schema) => write!(
                 f,
                 "the document's schema is {schema:?}; this version of pgclinic reads \
-                 {CHECK}, {INSPECT}, {DRILL}, {BLIND}, {LOSS}, {REHEARSAL_SCHEMA}, {MEASURE_SCHEMA}, {CATALOG_COST_SCHEMA}, {DIFF_SCHEMA}, {CHECKSUMS_SCHEMA}, {SALVAGE}, {HEAL_SCHEMA} and {LAB}"
+                 {CHECK}, {INSPECT}, {DRILL}, {BLIND}, {LOSS}, {REHEARSAL_SCHEMA}, {MEASURE_SCHEMA}, {CATALOG_COST_SCHEMA}, {DIFF_SCHEMA}, {CHECKSUMS_SCHEMA}, {SALVAGE}, {HEAL_SCHEMA}, {LAB} and {WATCH_SCHEMA}"
             ),
             Error::Malformed(schema, why) => {
                 write!(f, "the document says {schema} but does not hold it: {why}")
@@ -126,6 +129,7 @@ impl Document {
             SALVAGE => serde_json::from_slice(bytes).map(Document::Salvage),
             HEAL_SCHEMA => serde_json::from_slice(bytes).map(Document::Heal),
             LAB => serde_json::from_slice(bytes).map(Document::Experiment),
+            WATCH_SCHEMA => serde_json::from_slice(bytes).map(Document::Watch),
             _ => return Err(Error::UnknownSchema(schema)),
         };
         document.map_err(|why| Error::Malformed(schema, why))
@@ -148,6 +152,7 @@ impl Document {
             Document::Salvage(account) => &account.schema,
             Document::Heal(document) => &document.schema,
             Document::Experiment(document) => &document.schema,
+            Document::Watch(document) => &document.schema,
         }
     }
 
@@ -168,6 +173,7 @@ impl Document {
             Document::Salvage(document) => &document.tool,
             Document::Heal(document) => &document.tool,
             Document::Experiment(document) => &document.tool,
+            Document::Watch(document) => &document.tool,
         }
     }
 
@@ -192,6 +198,7 @@ impl Document {
             Document::Salvage(document) => &mut document.tool,
             Document::Heal(document) => &mut document.tool,
             Document::Experiment(document) => &mut document.tool,
+            Document::Watch(document) => &mut document.tool,
         };
         vec![tool]
     }

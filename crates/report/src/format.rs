@@ -33,6 +33,8 @@ pub struct Options<'a> {
     pub figures: &'a FigureKinds,
     /// HTML: pages that lie beside it.
     pub neighbours: &'a [Neighbour],
+    /// HTML: the page is served, and has something new after so many seconds.
+    pub refresh_s: Option<u32>,
 }
 
 /// Of documents without figures.
@@ -53,6 +55,7 @@ impl Default for Options<'_> {
             explain: &|_| None,
             figures: &NO_FIGURES,
             neighbours: &[],
+            refresh_s: None,
         }
     }
 }

@@ -24,12 +24,16 @@ mod rows_at_risk;
 mod salvaged;
 mod treemap;
 mod view;
+mod watch_screen;
+mod watched;
 mod words;
 
 pub use document::{BLIND, CHECK, DRILL, Document, Error, INSPECT, LAB, LOSS, SALVAGE};
 pub use drill_row_line::drill_row_line;
 pub use format::{Format, Options, RuleText};
+pub use formats::prometheus::{Exposition, watch_metrics};
 pub use formats::{FORMATS, by_name};
 pub use headline::{Headline, headline};
 pub use neighbours::Neighbour;
 pub use privacy::{RedactionKey, redacted};
+pub use watch_screen::{ScreenKey, WatchScreen};

@@ -1,6 +1,6 @@
-//! `docs/rules/README.md`, `docs/guide/articles.md` and the index of `docs/guide/messages`, which
-//! the program writes from its registers; the words of the program; and the pages of the messages,
-//! for which it runs every scenario on a real server.
+//! `docs/rules/README.md`, `docs/guide/articles.md`, `docs/signs.md` and the index of
+//! `docs/guide/messages`, which the program writes from its registers; the words of the program;
+//! and the pages of the messages, for which it runs every scenario on a real server.
 
 mod vocabulary;
 
@@ -13,16 +13,17 @@ use crate::{repository, shell};
 
 pub(crate) const TASK: Task = Task {
     name: "docs",
-    summary: "writes docs/rules/README.md, docs/guide/articles.md and the index of docs/guide/messages from their registers, and the words of the program for --redact; --messages runs every scenario on a real PostgreSQL and writes the pages there, --only NAME one of them; --check only compares; --pgclinic PROGRAM asks that one instead of building it",
+    summary: "writes docs/rules/README.md, docs/guide/articles.md, docs/signs.md and the index of docs/guide/messages from their registers, and the words of the program for --redact; --messages runs every scenario on a real PostgreSQL and writes the pages there, --only NAME one of them; --check only compares; --pgclinic PROGRAM asks that one instead of building it",
     in_ci: Some(&["--check"]),
     run,
 };
 
 /// A page that is generated: the option of `generate-docs` that writes it, and where it is kept.
-const PAGES: [(&str, &str); 3] = [
+const PAGES: [(&str, &str); 4] = [
     ("--rules", "docs/rules/README.md"),
     ("--articles", "docs/guide/articles.md"),
     ("--gallery", "docs/guide/messages/README.md"),
+    ("--signs", "docs/signs.md"),
 ];
 
 /// Where the pages of the messages are kept.

@@ -622,7 +622,8 @@ fn timed(mut document: Document, start: Instant) -> Document {
         | Document::Checksums(_)
         | Document::Salvage(_)
         | Document::Heal(_)
-        | Document::Experiment(_) => {}
+        | Document::Experiment(_)
+        | Document::Watch(_) => {}
     }
     document
 }

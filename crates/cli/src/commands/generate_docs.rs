@@ -1,6 +1,7 @@
-//! `pgclinic generate-docs --rules FILE --articles FILE --gallery FILE`: the index of the rules'
-//! pages, the page of the articles, the index of the messages; with `--messages DIR` also the pages
-//! of the messages, for which scenarios are run on a real server.
+//! `pgclinic generate-docs --rules FILE --articles FILE --gallery FILE --signs FILE`: the index of
+//! the rules' pages, the page of the articles, the index of the messages, the page of the signs;
+//! with `--messages DIR` also the pages of the messages, for which scenarios are run on a real
+//! server.
 
 use std::path::{Path, PathBuf};
 
@@ -25,6 +26,9 @@ struct Arguments {
     /// Where the index of the messages goes
     #[arg(long, value_name = "FILE")]
     gallery: PathBuf,
+    /// Where the page of the signs goes
+    #[arg(long, value_name = "FILE")]
+    signs: PathBuf,
     /// Run every scenario, and write the pages of the messages here
     #[arg(long, value_name = "DIR")]
     messages: Option<PathBuf>,
@@ -52,6 +56,7 @@ impl Command for GenerateDocs {
         std::fs::write(pages.rules, index())?;
         std::fs::write(pages.articles, crate::articles::page())?;
         std::fs::write(pages.gallery, scenario::index())?;
+        std::fs::write(pages.signs, pgclinic_watch::manual())?;
         if let Some(folder) = pages.messages {
             write_messages(&folder, &pages.only, world)?;
         }

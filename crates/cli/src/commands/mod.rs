@@ -30,6 +30,7 @@ registry! {
         demo::Demo,
         heal::Heal,
         lab::Lab,
+        watch::Watch,
         report::Report,
         man::ManPage,
         completions::Completions,

@@ -82,4 +82,5 @@ mod state_killed;
 mod tar_backup;
 mod unseen_server;
 mod unseen_server_writes;
+mod watch;
 mod with_measure;

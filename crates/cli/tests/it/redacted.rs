@@ -330,6 +330,9 @@ fn a_server_by_its_url_is_not_named(ward: &Ward) {
     names_nobody(&without.out, "heal by URL");
     saved_names_nobody_in_any_form(&plain.out, ward.scratch.path(), "heal by URL");
     an_experiment_by_url_names_nobody(ward, &url);
+    let watch = ["watch", &url, "--once", "--format", "json"];
+    let plain = pgclinic(&watch);
+    saved_names_nobody_in_any_form(&plain.out, ward.scratch.path(), "watch");
     running.stop(StopMode::Fast).expect("a stop");
 }
 

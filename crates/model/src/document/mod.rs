@@ -18,6 +18,7 @@ mod plan_step;
 mod rehearsal;
 mod salvage;
 mod start_drill;
+mod watch;
 
 pub use catalog_cost::{
     CATALOG_COST_SCHEMA, CatalogCost, CatalogCostDocument, ProjectedCatalog, ProjectedTraffic,
@@ -72,6 +73,10 @@ pub use salvage::{
 };
 pub use start_drill::{
     START_DRILL_SCHEMA, StartDrillCell, StartDrillCure, StartDrillDocument, StartDrillTable,
+};
+pub use watch::{
+    SettingAdvice, SignKind, SignState, SignUnit, SignValue, WATCH_SCHEMA, WatchDocument,
+    WatchedSign, WatchedTarget,
 };
 
 use serde::{Deserialize, Serialize};

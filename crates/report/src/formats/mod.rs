@@ -9,6 +9,7 @@ pgclinic_format::registry! {
         json::Json,
         html::Html,
         prometheus::Prometheus,
+        nagios::Nagios,
         jsonl::JsonLines,
         sarif::Sarif,
         junit::JUnit,

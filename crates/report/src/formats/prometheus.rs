@@ -1,8 +1,10 @@
-//! `--format prometheus`: the figures of a measurement, or the outcome of a check, as metrics, for
-//! a textfile collector or a push.
+//! `--format prometheus`: the figures of a measurement, the outcome of a check or live signs as
+//! metrics, for a textfile collector or a push.
 //!
 //! One gauge a figure, named `pgclinic_SECTION_FIGURE`, with the place as labels. Truth: the text
 //! exposition format 0.0.4.
+
+mod watch;
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -10,12 +12,14 @@ use std::fmt::Write;
 use std::io;
 
 use pgclinic_model::document::{
-    Figure, MEASURE_SCHEMA, MeasureDocument, MeasuredRelation, Sections, Verdict,
+    Figure, MEASURE_SCHEMA, MeasureDocument, MeasuredRelation, Sections, Verdict, WATCH_SCHEMA,
 };
 use pgclinic_model::{CheckDocument, FigureKinds, FigureList, Severity, Unit};
 
 use crate::format::only_checks;
 use crate::{CHECK, Document, Format, Options};
+
+pub use watch::{Exposition, watch_metrics};
 
 /// Relations with metrics of their own. A collector keeps a series for each of their figures.
 const RELATIONS_MAX: usize = 100;
@@ -29,7 +33,7 @@ impl Format for Prometheus {
     }
 
     fn renders(&self, schema: &str) -> bool {
-        [MEASURE_SCHEMA, CHECK].contains(&schema)
+        [MEASURE_SCHEMA, CHECK, WATCH_SCHEMA].contains(&schema)
     }
 
     fn render(
@@ -44,6 +48,9 @@ impl Format for Prometheus {
         match document {
             Document::Measure(document) => {
                 out.write_all(metrics(document, options.figures).as_bytes())
+            }
+            Document::Watch(document) => {
+                out.write_all(watch_metrics(document, Exposition::Prometheus).as_bytes())
             }
             other => out.write_all(of_check(only_checks(other)?).as_bytes()),
         }

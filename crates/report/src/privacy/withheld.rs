@@ -45,7 +45,8 @@ impl Document {
             | Document::CatalogCost(_)
             | Document::Diff(_)
             | Document::Checksums(_)
-            | Document::Experiment(_) => {}
+            | Document::Experiment(_)
+            | Document::Watch(_) => {}
         }
     }
 
@@ -71,7 +72,8 @@ impl Document {
             | Document::Diff(_)
             | Document::Checksums(_)
             | Document::Salvage(_)
-            | Document::Experiment(_) => {}
+            | Document::Experiment(_)
+            | Document::Watch(_) => {}
         }
     }
 
@@ -94,7 +96,8 @@ impl Document {
             | Document::Diff(_)
             | Document::Checksums(_)
             | Document::Salvage(_)
-            | Document::Experiment(_) => Vec::new(),
+            | Document::Experiment(_)
+            | Document::Watch(_) => Vec::new(),
         }
     }
 }

@@ -31,6 +31,7 @@ mod salvage;
 mod space;
 mod start_drill;
 mod table;
+mod watch;
 mod words;
 
 pub(crate) use meaning::Meaning;
@@ -58,6 +59,8 @@ pub(crate) struct View {
     pub(crate) tool: Tool,
     /// What it says.
     pub(crate) blocks: Vec<Block>,
+    /// Seconds after which a page that is served has something new.
+    pub(crate) refresh_s: Option<u32>,
 }
 
 /// One thing that is said.
@@ -270,6 +273,7 @@ impl View {
             subject: subject.to_owned(),
             tool: tool.clone(),
             blocks,
+            refresh_s: None,
         }
     }
 }
@@ -557,6 +561,7 @@ fn without_places(document: &Document, options: &Options<'_>) -> View {
         Document::Salvage(account) => salvage::view(account),
         Document::Heal(document) => heal::view(document),
         Document::Experiment(document) => experiment::view(document),
+        Document::Watch(document) => watch::view(document, options),
     }
 }
 

@@ -22,6 +22,7 @@ fn looks() -> Words {
         Look::Rule,
         Look::Link(HOSTILE.into()),
         Look::Share(0.5),
+        Look::Spark(vec![0.0, f64::NAN, 1.0]),
         Look::Target,
     ];
     looks.into_iter().fold(Words::default(), |all, look| {

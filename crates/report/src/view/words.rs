@@ -59,6 +59,8 @@ pub(crate) enum Look {
     Link(String),
     /// How much of the largest, drawn; the words are its value.
     Share(f64),
+    /// A line through figures of moments that follow each other; the words say what it is.
+    Spark(Vec<f64>),
     /// No words, but a place that links lead to.
     Target,
 }

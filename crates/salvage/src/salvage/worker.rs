@@ -290,7 +290,7 @@ impl<'c> Worker<'c> {
                 covered.rejected += 1;
                 continue;
             }
-            // One row an all-visible page bears witness: all of them would cost what the mark saves.
+            // Of an all-visible page one row bears witness: all would cost what the mark saves.
             if is_first || (!all_visible && !is_against_status) {
                 is_against_status = self.visibility.status_denies_insertion(tuple);
                 is_first = false;

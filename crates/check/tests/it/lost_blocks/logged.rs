@@ -74,8 +74,12 @@ fn a_commit_that_only_wal_has_accuses_pg_xact() {
     statuses[last.expect("a transaction")] = 0;
     std::fs::write(&path, statuses).expect("written");
     for level in [Level::Pages, Level::Structure] {
-        let found = told(&clinic.check(level));
-        let rules: Vec<&str> = found.iter().map(|own| own.0.as_str()).collect();
+        let checked = clinic.check(level);
+        let rules: Vec<&str> = checked
+            .findings
+            .iter()
+            .map(|own| own.rule.as_str())
+            .collect();
         assert!(
             rules.contains(&"transaction-status-contradicted"),
             "{rules:?}"

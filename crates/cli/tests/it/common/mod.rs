@@ -3,10 +3,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::sync::mpsc::Sender;
 use std::time::SystemTime;
 
 use pgclinic_cli::{Env, Terminal, run};
@@ -72,9 +74,42 @@ pub(crate) fn pgclinic_stopped(arguments: &[&str]) -> Ran {
     ran(arguments, around)
 }
 
+/// The same of somebody who reads each line of stderr as it comes.
+pub(crate) fn pgclinic_saying(arguments: &[&str], said: Sender<String>) -> Ran {
+    let around = Around {
+        said: Some(said),
+        ..Around::default()
+    };
+    ran(arguments, around)
+}
+
+/// Sends what is written, and keeps it.
+struct Heard {
+    said: Option<Sender<String>>,
+    bytes: Vec<u8>,
+}
+
+impl Write for Heard {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.bytes.extend_from_slice(bytes);
+        if let Some(said) = &self.said
+            && self.bytes.ends_with(b"\n")
+        {
+            let text = String::from_utf8_lossy(&self.bytes).into_owned();
+            let _nobody_listens = said.send(text);
+        }
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
 /// What is around a run.
 #[derive(Default)]
 struct Around<'a> {
+    said: Option<Sender<String>>,
     stdin: &'a str,
     interrupted: Arc<AtomicBool>,
     pgdata: Option<&'a Path>,
@@ -83,7 +118,11 @@ struct Around<'a> {
 }
 
 fn ran(arguments: &[&str], around: Around<'_>) -> Ran {
-    let (mut out, mut err) = (Vec::new(), Vec::new());
+    let mut out = Vec::new();
+    let mut err = Heard {
+        said: around.said,
+        bytes: Vec::new(),
+    };
     let terminal = Terminal {
         stdin: false,
         stdout: false,
@@ -91,6 +130,7 @@ fn ran(arguments: &[&str], around: Around<'_>) -> Ran {
         width: 100,
         height: 24,
         no_color: true,
+        is_dumb: true,
     };
     let mut world = Env {
         stdin: &mut around.stdin.as_bytes(),
@@ -113,7 +153,7 @@ fn ran(arguments: &[&str], around: Around<'_>) -> Ran {
     Ran {
         exit,
         out: text(out),
-        err: text(err),
+        err: text(err.bytes),
     }
 }
 

@@ -152,6 +152,15 @@
   };
   addEventListener("hashchange", reveal);
   reveal();
+  // A page that is served is new after a while; nobody who reads an open fold is disturbed.
+  const fresh = Number(document.querySelector("meta[name=refresh]")?.content);
+  const left = [...document.querySelectorAll("details[open]")];
+  const renew = () => {
+    const busy = [...document.querySelectorAll("details[open]")].some((own) => !left.includes(own));
+    const typing = document.activeElement?.matches("input, select, textarea");
+    if (!busy && !typing && !document.hidden) location.reload();
+  };
+  if (fresh > 0) setInterval(renew, fresh * 1000);
   // Nobody opens an aside on paper. Long folds stay as they were left.
   let opened = [];
   addEventListener("beforeprint", () => {

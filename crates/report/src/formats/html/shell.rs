@@ -27,6 +27,10 @@ pub(super) fn open(view: &View, out: &mut dyn io::Write) -> io::Result<()> {
     let style = STANDARD.encode(Sha256::digest(STYLE));
     let title = Esc(&view.title);
     let (command, subject) = (Esc(&view.command), Esc(&view.subject));
+    let refresh = view
+        .refresh_s
+        .map(|seconds| format!("<meta name=refresh content={seconds}>\n"));
+    let refresh = refresh.unwrap_or_default();
     write!(
         out,
         "<!doctype html>\n<html lang=en>\n<head>\n<meta charset=utf-8>\n\
@@ -36,7 +40,7 @@ pub(super) fn open(view: &View, out: &mut dyn io::Write) -> io::Result<()> {
          <meta name=viewport content=\"width=device-width, initial-scale=1\">\n\
          <meta name=referrer content=no-referrer>\n\
          <meta name=color-scheme content=\"light dark\">\n\
-         {GENERATOR}{command}\">\n{SUBJECT}{subject}\">\n\
+         {refresh}{GENERATOR}{command}\">\n{SUBJECT}{subject}\">\n\
          <title>{title}</title>\n<style>{STYLE}</style>\n</head>\n<body>\n"
     )?;
     head(view, out)?;

@@ -62,6 +62,16 @@ fn span(own: &Span, html: &mut String) {
             );
             return;
         }
+        Look::Spark(figures) => {
+            let points = spark(figures);
+            let _ = write!(
+                html,
+                "<svg class=spark viewBox=\"0 0 120 16\" width=120 height=16 role=img \
+                 aria-label=\"{text}\"><title>{text}</title><polyline fill=none \
+                 points=\"{points}\" /></svg>"
+            );
+            return;
+        }
         Look::Badge(severity) => {
             let name = severity.name();
             let _ = write!(html, "<span class=\"badge {name}\">{name}</span>");
@@ -78,4 +88,30 @@ fn span(own: &Span, html: &mut String) {
     } else {
         write!(html, "<{open}{tip}>{text}</{tag}>")
     };
+}
+
+/// Points of a line in a box of 120 by 16, from the smallest figure to the largest.
+fn spark(figures: &[f64]) -> String {
+    let known = figures.iter().copied().filter(|own| own.is_finite());
+    let (low, high) = known.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), own| {
+        (low.min(own), high.max(own))
+    });
+    let (last, range) = (figures.len().saturating_sub(1).max(1) as f64, high - low);
+    let places = figures
+        .iter()
+        .enumerate()
+        .filter(|(_, own)| own.is_finite());
+    let points = places.map(|(at, own)| {
+        let height = if range > 0.0 {
+            (own - low) / range
+        } else {
+            0.0
+        };
+        format!(
+            "{:.1},{:.1}",
+            at as f64 / last * 120.0,
+            14.0 - height * 12.0
+        )
+    });
+    points.collect::<Vec<_>>().join(" ")
 }

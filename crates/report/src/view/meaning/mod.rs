@@ -13,7 +13,7 @@ pub(super) use check::check;
 pub(super) use copies::{checksums, diff};
 pub(super) use heal::heal;
 pub(super) use others::{
-    blind, catalog_cost, drill, experiment, inspect, loss, measure, rehearsal, start_drill,
+    blind, catalog_cost, drill, experiment, inspect, loss, measure, rehearsal, start_drill, watch,
 };
 pub(super) use salvage::salvage;
 

@@ -6,7 +6,7 @@ use pgclinic_format::types::FIRST_NORMAL_OID;
 use pgclinic_model::document::{
     BlindDocument, DecisionWord, DrillDocument, ExperimentDocument, FileKind, InspectDocument,
     LossDocument, MeasureDocument, MeasuredRelation, Place, RehearsalDocument, RowOutcome,
-    StartDrillDocument,
+    SignState, StartDrillDocument, WatchDocument,
 };
 use pgclinic_model::{Severity, shell_word};
 
@@ -171,4 +171,33 @@ pub(crate) fn catalog_cost() -> Meaning {
     Meaning::alone(
         "So many rows the script writes into the catalogs beside its data: they live as long as its objects, and are dead when these are dropped.",
     )
+}
+
+pub(crate) fn watch(document: &WatchDocument) -> Meaning {
+    if document.unreachable() > 0 {
+        return Meaning::alone(
+            "A server gives no answer: nothing is known of it at this moment, good or bad.",
+        );
+    }
+    let failures = document.targets.iter().flat_map(|own| &own.signs);
+    let mut failures = failures.filter(|own| own.family == "checksums");
+    if failures.any(|own| own.state == SignState::Critical) {
+        let next = Next::default().and(
+            "what a failed checksum means",
+            "pgclinic explain checksum-mismatch",
+        );
+        return Meaning::of(
+            "Pages on disk are not what the server wrote. Find them and the rows on them with pgclinic check of the data directory before anything else is done.",
+            next,
+        );
+    }
+    Meaning::alone(match document.state() {
+        SignState::Critical => {
+            "A sign is where the server stops or loses data soon, if nobody acts."
+        }
+        SignState::Warning => "Nothing is lost; a sign is where it should not stay.",
+        SignState::Ok | SignState::NotAvailable => {
+            "Nothing that a running server shows of itself is wrong. Pages that nobody reads are not among it: pgclinic check reads all of them."
+        }
+    })
 }

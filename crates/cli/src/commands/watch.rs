@@ -1,0 +1,282 @@
+//! `pgclinic watch`: the live signs of running servers.
+//!
+//! ```text
+//! --once            two samples, one document, an exit code
+//! a terminal        one screen, a few keys          screen.rs
+//! anything else     a document each interval
+//! --listen ADDRESS  metrics and a page              endpoint.rs
+//! ```
+
+mod endpoint;
+mod raw_terminal;
+mod screen;
+
+use std::process::Stdio;
+use std::time::{Duration, SystemTime};
+
+use clap::{ArgMatches, Args, Command as ClapCommand, FromArgMatches};
+use pgclinic_lab::{environment, samplers};
+use pgclinic_model::document::{SignState, WATCH_SCHEMA, WatchDocument};
+use pgclinic_report::Document;
+use pgclinic_servers::ConnectionTarget;
+use pgclinic_watch::{BackendMemory, Keeper, Machine, Thoroughness, WatchOptions, listen};
+
+use crate::commands::Command;
+use crate::env::{Env, moment, sleep_unless};
+use crate::exit::{Exit, FailOnArgs, Failure, ResultClass};
+use crate::output::OutputArgs;
+use crate::status_line::StatusCode;
+
+/// Between the two samples of one document: enough for a rate.
+const ONCE_S: f64 = 1.0;
+/// Between two samples of a run without end.
+const INTERVAL_S: f64 = 10.0;
+/// Between the end of a command and the sample after it.
+const SETTLING: Duration = Duration::from_millis(500);
+/// A second between two samples keeps the cost for the server small.
+const INTERVAL_MIN_S: f64 = 1.0;
+
+#[derive(Debug, Args)]
+struct Arguments {
+    /// URLs of servers
+    ///
+    /// postgres://user@host:5432/database. Signs of tables and catalogs are those of that database,
+    /// all others are of the whole server. Passwords come from PGPASSWORD, ~/.pgpass or a service
+    /// file.
+    #[arg(value_name = "URL", required_unless_present_any = ["rules", "dashboard"])]
+    urls: Vec<String>,
+    /// Take one document and end
+    ///
+    /// Two samples are taken, so that it has rates.
+    #[arg(long)]
+    once: bool,
+    /// Seconds between two samples
+    ///
+    /// 10 by default, 1 with --once.
+    #[arg(long, value_name = "SECONDS")]
+    interval: Option<f64>,
+    /// End after so many documents
+    #[arg(long, value_name = "N", conflicts_with = "once")]
+    samples: Option<u64>,
+    /// Show what this command does
+    ///
+    /// It runs between two samples, given to sh; what it prints goes to stderr. Rates are those of
+    /// its time, and JSON and page have the growth of each figure.
+    #[arg(long, value_name = "COMMAND", conflicts_with_all = ["once", "samples", "interval", "listen"])]
+    around: Option<String>,
+    /// Serve /metrics and a page on this address
+    ///
+    /// 127.0.0.1:9187, or another one that only this machine reaches. /metrics speaks the text
+    /// format of Prometheus, and OpenMetrics to whoever accepts it.
+    #[arg(long, value_name = "ADDRESS", conflicts_with_all = ["once", "output"])]
+    listen: Option<String>,
+    /// Print alerts on these metrics for Prometheus
+    #[arg(long, conflicts_with_all = ["urls", "dashboard"])]
+    rules: bool,
+    /// Print a dashboard of these metrics for Grafana
+    #[arg(long, conflicts_with = "urls")]
+    dashboard: bool,
+    #[command(flatten)]
+    fail_on: FailOnArgs,
+    #[command(flatten)]
+    output: OutputArgs,
+}
+
+/// The command `watch`.
+pub struct Watch;
+
+impl Command for Watch {
+    fn name(&self) -> &'static str {
+        "watch"
+    }
+
+    fn arguments(&self) -> ClapCommand {
+        Arguments::augment_args(ClapCommand::new(self.name()))
+            .about("Shows the live signs of running servers: screen, metrics, alerts")
+            .after_help(
+                "Exit codes of --once: 0 nothing critical, 1 a critical sign, 2 no server\n\
+                 answered, 3 one of several did not; --fail-on warning adds warnings.\n\
+                 --format nagios has codes of plugins: 0 OK, 1 WARNING, 2 CRITICAL.",
+            )
+    }
+
+    fn run(&self, matches: &ArgMatches, world: &mut Env<'_>) -> Result<Exit, Failure> {
+        let arguments = Arguments::from_arg_matches(matches)?;
+        if arguments.rules {
+            return given(&pgclinic_watch::rules(), world);
+        }
+        if arguments.dashboard {
+            return given(&pgclinic_watch::dashboard(), world);
+        }
+        arguments.output.refuse_early(WATCH_SCHEMA, &[])?;
+        let address = arguments.listen.as_deref().map(listen::loopback);
+        let address = address.transpose().map_err(Failure::new)?;
+        let mut keeper = arguments.keeper(world)?;
+        match address {
+            Some(address) => endpoint::run(&arguments, address, &mut keeper, world),
+            None if arguments.around.is_some() => arguments.around(&mut keeper, world),
+            None if arguments.once => arguments.once(&mut keeper, world),
+            None if arguments.has_screen(world) => screen::run(&arguments, &mut keeper, world),
+            None => arguments.each_interval(&mut keeper, world),
+        }
+    }
+}
+
+fn given(text: &str, world: &mut Env<'_>) -> Result<Exit, Failure> {
+    world.stdout.write_all(text.as_bytes())?;
+    Ok(Exit::Healthy)
+}
+
+impl Arguments {
+    fn interval(&self) -> Result<Duration, Failure> {
+        let usual = if self.once { ONCE_S } else { INTERVAL_S };
+        let seconds = self.interval.unwrap_or(usual);
+        let interval = Duration::try_from_secs_f64(seconds).ok();
+        let least = Duration::from_secs_f64(INTERVAL_MIN_S);
+        interval
+            .filter(|interval| *interval >= least)
+            .ok_or_else(|| Failure::new(format!("--interval must be {INTERVAL_MIN_S} s or more")))
+    }
+
+    fn keeper(&self, world: &mut Env<'_>) -> Result<Keeper, Failure> {
+        let interval = self.interval()?;
+        let mut targets = Vec::new();
+        for url in &self.urls {
+            targets.push(self.target(url, world)?);
+        }
+        let options = WatchOptions {
+            machine: Some(machine()),
+            ..WatchOptions::default()
+        };
+        Ok(Keeper::new(targets, &options, interval))
+    }
+
+    fn target(&self, url: &str, world: &mut Env<'_>) -> Result<ConnectionTarget, Failure> {
+        let own = world.server_without_password(url)?;
+        if own.password.is_some() {
+            world.say(&format!(
+                "the password of {own} stands in the list of processes while this runs: ~/.pgpass is the place for it"
+            ));
+        }
+        Ok(world.with_password(own))
+    }
+
+    /// Whether a user sits before it.
+    fn has_screen(&self, world: &Env<'_>) -> bool {
+        let terminal = world.terminal;
+        let is_plain = self.output.format == "text" && self.output.output.is_none();
+        is_plain && terminal.stdin && terminal.stdout && !terminal.is_dumb && self.samples.is_none()
+    }
+
+    fn once(&self, keeper: &mut Keeper, world: &mut Env<'_>) -> Result<Exit, Failure> {
+        keeper.sample(Thoroughness::All);
+        sleep_unless(&world.interrupted, self.interval()?);
+        let document = keeper.sample(Thoroughness::All);
+        let exit = self.exit(&document, world);
+        Ok(self.give(document, exit, world))
+    }
+
+    /// Mark, work, mark.
+    fn around(&self, keeper: &mut Keeper, world: &mut Env<'_>) -> Result<Exit, Failure> {
+        keeper.sample(Thoroughness::All);
+        let command = self.around.as_deref().unwrap_or_default();
+        let mut shell = std::process::Command::new("sh");
+        let output = shell.args(["-c", command]).stdin(Stdio::null()).output()?;
+        world.stderr.write_all(&output.stdout)?;
+        world.stderr.write_all(&output.stderr)?;
+        if !output.status.success() {
+            world.say(&format!("the command ended with {}", output.status));
+        }
+        // Backends send their statistics on when they end, a moment after their client.
+        sleep_unless(&world.interrupted, SETTLING);
+        let document = keeper.sample(Thoroughness::All);
+        let exit = self.exit(&document, world);
+        Ok(self.give(document, exit, world))
+    }
+
+    /// A document each interval, until somebody wants it to end.
+    fn each_interval(&self, keeper: &mut Keeper, world: &mut Env<'_>) -> Result<Exit, Failure> {
+        let interval = self.interval()?;
+        let mut left = self.samples.unwrap_or(u64::MAX);
+        loop {
+            let document = keeper.sample(Thoroughness::Due);
+            let exit = self.exit(&document, world);
+            let given = self.give(document, exit, world);
+            left = left.saturating_sub(1);
+            if left == 0 || world.is_interrupted() || given == Exit::Failed {
+                return Ok(given);
+            }
+            world.stdout.flush()?;
+            sleep_unless(&world.interrupted, interval);
+            if world.is_interrupted() {
+                return Ok(Exit::Interrupted);
+            }
+        }
+    }
+
+    fn give(&self, document: WatchDocument, exit: Exit, world: &mut Env<'_>) -> Exit {
+        match self.closed(document, world) {
+            Ok(document) => self.output.give_again(&document, exit, world),
+            Err(failure) => world.report_failed(&failure),
+        }
+    }
+
+    /// The document with the moment of its sample, and with what it may hold.
+    fn closed(&self, document: WatchDocument, world: &Env<'_>) -> Result<Document, Failure> {
+        let mut document = Document::Watch(document);
+        self.output.close(&mut document, world)?;
+        for tool in document.tools_mut() {
+            tool.started = Some(moment(SystemTime::now()));
+        }
+        Ok(document)
+    }
+
+    fn exit(&self, document: &WatchDocument, world: &Env<'_>) -> Exit {
+        if world.is_interrupted() {
+            return Exit::Interrupted;
+        }
+        if self.output.format == "nagios" {
+            return Exit::Status(match document.state() {
+                SignState::Ok | SignState::NotAvailable => StatusCode::Ok,
+                SignState::Warning => StatusCode::Warning,
+                SignState::Critical => StatusCode::Critical,
+            });
+        }
+        let unreachable = document.unreachable();
+        if unreachable == document.targets.len() {
+            return Exit::Failed;
+        }
+        let has = |state| document.count(state) > 0;
+        let classes = [
+            (has(SignState::Critical), ResultClass::Damage),
+            (unreachable > 0, ResultClass::Incomplete),
+            (has(SignState::Warning), ResultClass::Warning),
+        ];
+        let held = classes.into_iter().filter(|(holds, _)| *holds);
+        let held: Vec<ResultClass> = held.map(|(_, class)| class).collect();
+        self.fail_on.exit(&held, false)
+    }
+}
+
+/// What the laboratory knows of this machine.
+fn machine() -> Machine {
+    Machine {
+        memory_of,
+        facts: environment::machine,
+        advice: environment::advice,
+    }
+}
+
+/// The memory of a backend. A process of that number that is no server of PostgreSQL is one of
+/// another container.
+fn memory_of(pid: u32) -> std::io::Result<BackendMemory> {
+    let name = std::fs::read_to_string(format!("/proc/{pid}/comm"))?;
+    if !name.starts_with("postgres") {
+        return Err(std::io::Error::other("not a process of PostgreSQL"));
+    }
+    let memory = samplers::memory_of(pid)?;
+    Ok(BackendMemory {
+        private: memory.private_bytes,
+        proportional: memory.proportional_bytes,
+    })
+}

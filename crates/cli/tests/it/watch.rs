@@ -1,0 +1,500 @@
+//! `watch` on real servers: each sign shows what was caused, and what cannot be read says why.
+
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::process::{Command, Stdio};
+use std::sync::mpsc::channel;
+use std::time::Duration;
+
+use pgclinic_model::document::{SignState, WatchDocument, WatchedSign, WatchedTarget};
+use pgclinic_servers::{Checksums, ConnectionTarget, Server, StartOptions, StopMode};
+use pgclinic_testkit::{
+    TempCopy, all_majors, as_primary, copy_of, execute, overwrite, seed, server, standby, value,
+};
+
+use crate::common::{Ran, pgclinic};
+
+fn start(major: u16, options: &StartOptions) -> (Server, TempCopy) {
+    let copy = copy_of(&seed(&server(major), Checksums::On));
+    let server = copy.start_with(options).expect("a server");
+    (server, copy)
+}
+
+fn url(server: &Server, user: &str) -> String {
+    let target = ConnectionTarget {
+        user: user.into(),
+        ..ConnectionTarget::of(server, "clinic")
+    };
+    target.to_string()
+}
+
+fn once(server: &Server, user: &str, more: &[&str]) -> Ran {
+    let url = url(server, user);
+    pgclinic(&[&["watch", &url, "--once"], more].concat())
+}
+
+fn document(text: &str) -> WatchDocument {
+    serde_json::from_str(text).unwrap_or_else(|error| panic!("{error}: {text}"))
+}
+
+/// The only server of a document.
+fn watched(ran: &Ran) -> WatchedTarget {
+    let mut targets = document(&ran.out).targets;
+    assert_eq!(targets.len(), 1, "{}", ran.err);
+    targets.remove(0)
+}
+
+fn sign<'a>(target: &'a WatchedTarget, name: &str) -> &'a WatchedSign {
+    let found = target.signs.iter().find(|own| own.name == name);
+    found.unwrap_or_else(|| panic!("{name} of {:?}", target.unreachable))
+}
+
+/// The sum of a sign's values where a label is this.
+fn sum(target: &WatchedTarget, name: &str, label: &str) -> f64 {
+    let own = sign(target, name).values.iter();
+    let own = own.filter(|own| own.labels.values().any(|value| value == label));
+    own.map(|own| own.value).sum()
+}
+
+#[test]
+fn every_major_is_read_and_what_it_lacks_is_named() {
+    for installation in all_majors() {
+        let major = installation.major;
+        let copy = copy_of(&seed(&installation, Checksums::On));
+        let mut server = copy.start_with(&StartOptions::default()).expect("a server");
+        let ran = once(&server, "postgres", &["--format", "json"]).exits(0);
+        let target = watched(&ran);
+        assert_eq!(target.target.major, Some(major));
+        for own in &target.signs {
+            assert_eq!(
+                own.not_available.is_some(),
+                own.state == SignState::NotAvailable
+            );
+            let refused = own.not_available.as_deref().unwrap_or_default();
+            assert!(
+                !refused.starts_with("the server refused"),
+                "{major} {}: {refused}",
+                own.name
+            );
+        }
+        let why = |name| {
+            sign(&target, name)
+                .not_available
+                .clone()
+                .unwrap_or_default()
+        };
+        assert_eq!(
+            why("io-in-flight").contains("came with PostgreSQL 18"),
+            major < 18,
+            "{major}"
+        );
+        assert_eq!(
+            why("io-reads").contains("came with PostgreSQL 16"),
+            major < 16,
+            "{major}"
+        );
+        assert_eq!(
+            why("wal-records").contains("came with PostgreSQL 14"),
+            major < 14,
+            "{major}"
+        );
+        assert!(why("io-read-time").contains(if major < 16 {
+            "came with"
+        } else {
+            "track_io_timing is off"
+        }));
+        assert_eq!(why("wal-bytes"), "");
+        assert!(
+            sign(&target, "wal-bytes").values[0].per_second.is_some(),
+            "{major}"
+        );
+        assert!(
+            sign(&target, "checkpoints-timed").values.len() == 1,
+            "{major}"
+        );
+        assert!(
+            sign(&target, "xid-age")
+                .headline
+                .is_some_and(|age| age > 0.0)
+        );
+        server.stop(StopMode::Fast).expect("a stop");
+    }
+}
+
+#[test]
+fn signs_show_what_was_caused() {
+    let (server, copy) = start(18, &as_primary().with("io_method", "worker"));
+    let before = watched(&once(&server, "postgres", &["--format", "json"]));
+    assert_eq!(sign(&before, "checksum-failures").state, SignState::Ok);
+
+    let mut session = server.connect("clinic").expect("a session");
+    session
+        .execute("CREATE TABLE public.once_only (id int PRIMARY KEY)")
+        .expect("a table");
+    session
+        .execute("INSERT INTO public.once_only VALUES (1)")
+        .expect("a row");
+    for _ in 0..50 {
+        let _duplicate = session.execute("INSERT INTO public.once_only VALUES (1)");
+    }
+    let tables = (0..40).map(|at| format!("CREATE TEMP TABLE t{at} (a int PRIMARY KEY, b text)"));
+    for table in tables {
+        session.execute(&table).expect("a table");
+    }
+    let docs = value(&server, "SELECT pg_relation_filepath('public.docs')");
+    execute(&server, "CHECKPOINT");
+    overwrite(&copy.pgdata.join(docs), 8192 + 4000);
+    let mut reader = server.connect("clinic").expect("a session");
+    let _damaged = reader.query("SELECT * FROM public.docs");
+    drop(reader);
+    // Statistics are sent on when a session has nothing to do, or ends.
+    session
+        .execute("SELECT pg_stat_force_next_flush()")
+        .expect("a flush");
+
+    let ran = once(&server, "postgres", &["--format", "json"]).exits(1);
+    let after = watched(&ran);
+    let grown = |name: &str, label: &str| sum(&after, name, label) - sum(&before, name, label);
+    assert!(grown("rollbacks", "clinic") >= 50.0);
+    assert!(grown("relations-created", "clinic") >= 80.0);
+    assert!(sum(&after, "temporary-relations", "clinic") >= 80.0);
+    assert!(grown("checksum-failures", "clinic") >= 1.0);
+    let last = sign(&after, "checksum-last-failure");
+    assert_eq!(last.state, SignState::Critical, "{last:?}");
+    assert!(
+        sign(&after, "io-workers")
+            .values
+            .iter()
+            .map(|own| own.value)
+            .sum::<f64>()
+            >= 1.0
+    );
+    assert!(
+        sign(&after, "io-reads")
+            .values
+            .iter()
+            .any(|own| own.labels["backend_type"] == "client backend")
+    );
+
+    let line = once(&server, "postgres", &["--format", "nagios"])
+        .exits(2)
+        .out;
+    assert!(
+        line.starts_with("PGCLINIC CRITICAL - ") && line.contains("checksum-last-failure: "),
+        "{line}"
+    );
+    assert_eq!(line.lines().count(), 1);
+    let text = once(&server, "postgres", &[]).exits(1).out;
+    assert!(text.starts_with("CRITICAL  1 server, "), "{text}");
+    assert!(
+        text.contains("Pages on disk are not what the server wrote"),
+        "{text}"
+    );
+}
+
+#[test]
+fn without_rights_signs_are_missing_and_never_zero() {
+    let (server, _copy) = start(15, &StartOptions::default());
+    execute(
+        &server,
+        "CREATE ROLE nobody_here LOGIN; CREATE ROLE clerk LOGIN; GRANT pg_monitor TO clerk",
+    );
+    let _others = server.connect("clinic").expect("a session");
+    let bare = watched(&once(&server, "nobody_here", &["--format", "json"]).exits(0));
+    for name in [
+        "connection-states",
+        "oldest-transaction",
+        "sessions-waiting-for-io",
+        "backend-memory",
+        "autovacuum-workers",
+    ] {
+        let own = sign(&bare, name);
+        assert!(own.values.is_empty() && own.headline.is_none(), "{own:?}");
+        assert!(
+            own.not_available
+                .as_deref()
+                .is_some_and(|why| why.contains("pg_monitor")),
+            "{own:?}"
+        );
+    }
+    assert!(
+        sign(&bare, "connections")
+            .headline
+            .is_some_and(|own| own >= 2.0)
+    );
+    let clerk = watched(&once(&server, "clerk", &["--format", "json"]).exits(0));
+    assert!(
+        sign(&clerk, "connection-states")
+            .headline
+            .is_some_and(|own| own >= 2.0)
+    );
+    let lacking = clerk
+        .signs
+        .iter()
+        .filter_map(|own| own.not_available.as_deref());
+    assert!(
+        lacking.clone().all(|why| !why.contains("pg_monitor")),
+        "{:?}",
+        lacking.collect::<Vec<_>>()
+    );
+}
+
+#[test]
+fn a_standby_and_a_server_that_is_gone_say_so() {
+    let (mut primary, copy) = start(15, &as_primary());
+    let other = copy_of(&seed(&server(15), Checksums::On));
+    let mut follower = standby(&other, &primary, StartOptions::default());
+    let own = watched(&once(&follower, "postgres", &["--format", "json"]).exits(0));
+    assert_eq!(own.is_standby, Some(true));
+    let records = sign(&own, "wal-records").not_available.as_deref();
+    assert!(
+        records.is_some_and(|why| why.contains("standby")),
+        "{records:?}"
+    );
+    assert!(sign(&own, "wal-bytes").not_available.is_none());
+    follower.stop(StopMode::Fast).expect("a stop");
+
+    let both = [url(&primary, "postgres"), url(&follower, "postgres")];
+    let ran = pgclinic(&["watch", &both[0], &both[1], "--once", "--format", "json"]).exits(3);
+    let found = document(&ran.out);
+    assert!(found.targets[0].unreachable.is_none() && found.targets[1].unreachable.is_some());
+    assert!(found.targets[1].signs.is_empty());
+    primary.stop(StopMode::Fast).expect("a stop");
+    let ran = pgclinic(&["watch", &both[0], "--once", "--format", "prometheus"]).exits(2);
+    assert!(ran.out.contains("\npgclinic_up{server="), "{}", ran.out);
+    assert!(!ran.out.contains("pgclinic_xid_age"), "{}", ran.out);
+    drop(copy);
+}
+
+#[test]
+fn a_restart_between_two_samples_gives_no_rates() {
+    let (mut first, copy) = start(15, &StartOptions::default());
+    let target = ConnectionTarget::of(&first, "clinic");
+    let options = pgclinic_watch::WatchOptions::default();
+    let mut watcher = pgclinic_watch::Watcher::new(target, options.clone());
+    let all = pgclinic_watch::Thoroughness::All;
+    watcher.sample(all);
+    assert!(sign(&watcher.sample(all), "commits").no_rates.is_none());
+    first.stop(StopMode::Immediate).expect("a stop");
+    assert!(watcher.sample(all).unreachable.is_some());
+    let second = copy.start_with(&StartOptions::default()).expect("a server");
+    // A server of tests has a directory of its own for its socket; the watcher asks the old one.
+    let socket = ".s.PGSQL.5432";
+    let asked = first.socket_folder().join(socket);
+    let _gone_already = std::fs::remove_file(&asked);
+    std::os::unix::fs::symlink(second.socket_folder().join(socket), asked).expect("a link");
+    let restarted = watcher.sample(all);
+    let commits = sign(&restarted, "commits");
+    assert!(
+        commits.values.iter().all(|own| own.per_second.is_none()),
+        "{commits:?}"
+    );
+    assert!(
+        commits
+            .no_rates
+            .as_deref()
+            .is_some_and(|why| why.contains("restarted")),
+        "{commits:?}"
+    );
+    assert_eq!(sign(&restarted, "server-started").state, SignState::Warning);
+}
+
+/// A table whose name is a script, a label's end and a terminal's command.
+const HOSTILE: &str = "</script><script>alert(1)</script>\" 1\n\\\u{1b}[2J";
+
+#[test]
+fn the_endpoint_serves_metrics_and_a_page_whatever_tables_are_called() {
+    let (server, _copy) = start(18, &as_primary());
+    let mut session = server.connect("clinic").expect("a session");
+    let name = HOSTILE.replace('"', "\"\"");
+    session
+        .execute(&format!(
+            "CREATE TABLE \"{name}\" AS SELECT 1 AS a FROM generate_series(1, 20000)"
+        ))
+        .expect("a table");
+    session
+        .execute(&format!("DELETE FROM \"{name}\""))
+        .expect("dead rows");
+    session
+        .execute("SELECT pg_stat_force_next_flush()")
+        .expect("a flush");
+    let url = url(&server, "postgres");
+    let (sender, receiver) = channel();
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let listen = [
+                "--listen",
+                "127.0.0.1:0",
+                "--interval",
+                "1",
+                "--samples",
+                "4",
+            ];
+            let words = [&["watch", &url], &listen[..]].concat();
+            crate::common::pgclinic_saying(&words, sender).exits(0)
+        });
+        let line = receiver
+            .recv_timeout(Duration::from_secs(10))
+            .expect("an address");
+        let address = line
+            .split("http://")
+            .nth(1)
+            .and_then(|rest| rest.split('/').next());
+        let address: SocketAddr = address
+            .and_then(|own| own.parse().ok())
+            .expect("an address");
+        served(address);
+    });
+}
+
+fn served(address: SocketAddr) {
+    let mut metrics = String::new();
+    for _ in 0..40 {
+        metrics = get(address, "/metrics", "text/plain");
+        if metrics.starts_with("HTTP/1.1 200") {
+            break;
+        }
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    let (head, body) = metrics.split_once("\r\n\r\n").expect("a head");
+    assert!(
+        head.contains("Content-Type: text/plain; version=0.0.4"),
+        "{head}"
+    );
+    let scrape = prometheus_parse::Scrape::parse(body.lines().map(|line| Ok(line.to_owned())))
+        .expect("metrics");
+    let named = |name: &'static str| scrape.samples.iter().filter(move |own| own.metric == name);
+    assert_eq!(named("pgclinic_up").count(), 1);
+    assert!(
+        named("pgclinic_rollbacks_total")
+            .all(|own| matches!(own.value, prometheus_parse::Value::Counter(_)))
+    );
+    // That parser takes no label with a brace; promtool does, where it is installed.
+    let escaped = r#"relation="public.</script><script>alert(1)</script>\" 1\\n\\\\u{1b}[2J"}"#;
+    assert!(body.contains(escaped), "{body}");
+    promtool_accepts(body);
+    assert!(!body.contains('\u{1b}'), "a terminal would obey");
+
+    let open = get(
+        address,
+        "/metrics",
+        "application/openmetrics-text;version=1.0.0",
+    );
+    assert!(open.contains("application/openmetrics-text; version=1.0.0"));
+    assert!(open.ends_with("# EOF\n") && open.contains("# TYPE pgclinic_rollbacks counter"));
+
+    let page = get(address, "/", "text/html");
+    assert!(page.starts_with("HTTP/1.1 200 OK"), "{page}");
+    assert!(page.contains("&lt;script&gt;alert(1)") && !page.contains("<script>alert(1)"));
+    let (_, html) = page.split_once("\r\n\r\n").expect("a head");
+    assert!(
+        html.contains("<details") && html.contains("default-src &#39;none&#39;")
+            || html.contains("default-src 'none'")
+    );
+    assert!(
+        !html.contains("src=\"http") && !html.contains("href=\"http"),
+        "no outside requests"
+    );
+    for (path, status) in [("/etc/passwd", "404"), ("/metrics/", "404")] {
+        assert!(get(address, path, "*/*").starts_with(&format!("HTTP/1.1 {status}")));
+    }
+    let foreign = ask(address, "GET / HTTP/1.1\r\nHost: evil.example\r\n\r\n");
+    assert!(foreign.starts_with("HTTP/1.1 421"), "{foreign}");
+    assert!(ask(address, "POST / HTTP/1.1\r\n\r\n").starts_with("HTTP/1.1 405"));
+}
+
+/// Its complaints about names are ours to weigh; what it cannot parse is an error.
+fn promtool_accepts(metrics: &str) {
+    let mut promtool = Command::new("promtool");
+    promtool.args(["check", "metrics"]).stdin(Stdio::piped());
+    let Ok(mut child) = promtool.stdout(Stdio::null()).stderr(Stdio::null()).spawn() else {
+        return;
+    };
+    let mut stdin = child.stdin.take().expect("a pipe");
+    stdin.write_all(metrics.as_bytes()).expect("metrics");
+    drop(stdin);
+    let code = child.wait().expect("an end").code();
+    assert!(matches!(code, Some(0 | 3)), "promtool: {code:?}");
+}
+
+fn get(address: SocketAddr, path: &str, accept: &str) -> String {
+    ask(
+        address,
+        &format!("GET {path} HTTP/1.1\r\nHost: {address}\r\nAccept: {accept}\r\n\r\n"),
+    )
+}
+
+fn ask(address: SocketAddr, request: &str) -> String {
+    let mut stream = TcpStream::connect(address).expect("a connection");
+    stream.write_all(request.as_bytes()).expect("a request");
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).expect("an answer");
+    answer
+}
+
+#[test]
+fn other_machines_are_not_served_and_words_are_checked_first() {
+    let url = "postgres://nobody@127.0.0.1:1/none";
+    let refused = pgclinic(&["watch", url, "--listen", "0.0.0.0:9187"]).exits(2);
+    assert!(
+        refused.err.contains("neither TLS nor passwords"),
+        "{}",
+        refused.err
+    );
+    pgclinic(&["watch", url, "--once", "--interval", "0"]).exits(2);
+    pgclinic(&["watch", url, "--once", "--format", "sarif"]).exits(2);
+    pgclinic(&["watch"]).exits(2);
+    let rules = pgclinic(&["watch", "--rules"]).exits(0).out;
+    assert!(
+        rules.contains("alert: PgclinicChecksumFailures") && rules.contains("keep_firing_for: ")
+    );
+    let dashboard = pgclinic(&["watch", "--dashboard"]).exits(0).out;
+    assert!(dashboard.starts_with('{') && dashboard.contains("pgclinic_xid_age"));
+}
+
+/// Alerts fire on recorded series as they should, where Prometheus' own tool is installed.
+#[test]
+fn alerts_fire_on_recorded_series() {
+    let folder = tempfile::tempdir().expect("a directory");
+    let rules = pgclinic(&["watch", "--rules"]).exits(0).out;
+    std::fs::write(folder.path().join("rules.yml"), rules).expect("a file");
+    let series = include_str!("../../../watch/alerts/series.yml");
+    std::fs::write(folder.path().join("series.yml"), series).expect("a file");
+    let mut promtool = Command::new("promtool");
+    promtool.args(["test", "rules", "series.yml"]);
+    let Ok(ran) = promtool.current_dir(folder.path()).output() else {
+        // Machines without Prometheus have the tests over the register alone.
+        return;
+    };
+    let text = String::from_utf8_lossy(&ran.stdout);
+    assert!(
+        ran.status.success(),
+        "{text}{}",
+        String::from_utf8_lossy(&ran.stderr)
+    );
+}
+
+#[test]
+fn what_a_command_did_is_shown() {
+    let (server, _copy) = start(15, &StartOptions::default());
+    let url = url(&server, "postgres");
+    let folder = server.socket_folder().display();
+    let psql = format!(
+        "psql -h {folder} -U postgres -qc 'CREATE TEMP TABLE a (b int PRIMARY KEY)' clinic"
+    );
+    let has_psql = Command::new("psql").arg("--version").output().is_ok();
+    let command = if has_psql {
+        psql.as_str()
+    } else {
+        "echo nothing"
+    };
+    let ran = pgclinic(&["watch", &url, "--around", command, "--format", "json"]).exits(0);
+    let own = watched(&ran);
+    let grown = sign(&own, "relations-created").values[0].growth;
+    let least = if has_psql { 2.0 } else { 0.0 };
+    assert!(
+        grown.is_some_and(|grown| grown >= least),
+        "{grown:?} {}",
+        ran.err
+    );
+}

@@ -1,0 +1,258 @@
+//! Live signs of running servers.
+
+use pgclinic_model::document::{
+    SettingAdvice, SignKind, SignState, WatchDocument, WatchedSign, WatchedTarget,
+};
+
+use super::{
+    Block, Fold, Frame, Look, Part, Row, Table, Tone, Verdict, View, Words, card, columns, entries,
+    fold, in_terminal, meaning, on_page, reasons_of, section, text, words,
+};
+use crate::Options;
+use crate::watched::{extent, figure, headline, reasons, standing_out, state};
+use crate::words as say;
+use crate::words::count_of;
+
+/// Values of a sign in a table of the page.
+const VALUES_SHOWN: usize = 50;
+
+pub(super) fn view(document: &WatchDocument, options: &Options<'_>) -> View {
+    let own = verdict_state(document);
+    let verdict = Verdict::new(tone(own), state(own), extent(document))
+        .about(about(document))
+        .meaning(meaning::watch(document))
+        .in_lines();
+    let mut blocks = vec![Block::Verdict(verdict)];
+    let is_one = document.targets.len() == 1;
+    for target in &document.targets {
+        let own = of_target(target);
+        if is_one {
+            blocks.extend(own);
+        } else {
+            let title = Words::default().strong(&target.target.spec);
+            blocks.push(section(title).about(state(target.state)).of(own));
+        }
+    }
+    let subject = match document.targets.as_slice() {
+        [only] => only.target.spec.clone(),
+        all => say::plural(count_of(all.len()), "server"),
+    };
+    let mut view = View::new(
+        "Live signs",
+        "pgclinic watch",
+        &subject,
+        &document.tool,
+        blocks,
+    );
+    view.refresh_s = options.refresh_s;
+    view
+}
+
+fn verdict_state(document: &WatchDocument) -> SignState {
+    document.state()
+}
+
+fn tone(state: SignState) -> Tone {
+    match state {
+        SignState::Ok => Tone::Good,
+        SignState::NotAvailable => Tone::Plain,
+        SignState::Warning => Tone::Warn,
+        SignState::Critical => Tone::Bad,
+    }
+}
+
+fn about(document: &WatchDocument) -> Words {
+    let run = say::run(&document.tool);
+    let time = say::seconds(document.elapsed_s);
+    let own = format!("watched for {time}; {run}");
+    match document.targets.as_slice() {
+        [only] => {
+            let server = server(only);
+            let spec = format!("{}: ", only.target.spec);
+            Words::default()
+                .in_terminal(spec)
+                .plain(format!("{server}; {own}"))
+        }
+        _ => own.into(),
+    }
+}
+
+/// `PostgreSQL 18.6, data checksums on, running`.
+fn server(target: &WatchedTarget) -> String {
+    let Some(version) = &target.server_version else {
+        return "a server that was never reached".to_owned();
+    };
+    let mut parts = vec![format!("PostgreSQL {version}")];
+    let checksums = target.target.checksums;
+    parts.extend(checksums.map(|on| format!("data checksums {}", if on { "on" } else { "off" })));
+    let standby = target.is_standby == Some(true);
+    parts.push(if standby { "standby" } else { "primary" }.to_owned());
+    parts.join(", ")
+}
+
+fn of_target(target: &WatchedTarget) -> Vec<Block> {
+    if let Some(why) = &target.unreachable {
+        let title = card(Tone::Bad, "It gives no answer");
+        return vec![title.of(vec![text(why)])];
+    }
+    let mut blocks = Vec::new();
+    blocks.extend(card(Tone::Plain, "What stands out").unless_empty(stand_out(target)));
+    let mut signs = target.signs.as_slice();
+    while let Some(first) = signs.first() {
+        let end = signs.iter().position(|own| own.family != first.family);
+        let (own, rest) = signs.split_at(end.unwrap_or(signs.len()));
+        blocks.extend(family(own));
+        signs = rest;
+    }
+    blocks.extend(advice(&target.advice));
+    blocks.extend(missing(target));
+    blocks
+}
+
+fn stand_out(target: &WatchedTarget) -> Vec<Block> {
+    let own = standing_out(&target.signs).into_iter().map(|own| {
+        let look = match own.state {
+            SignState::Critical => Look::Wrong,
+            SignState::Warning => Look::State,
+            SignState::Ok | SignState::NotAvailable => Look::Quiet,
+        };
+        let why = own.finding.as_deref().unwrap_or_default();
+        let what = Words::default()
+            .and(look, state(own.state))
+            .plain(format!(" {why}"));
+        (words(&own.name), what)
+    });
+    reasons_of(own)
+}
+
+fn family(signs: &[WatchedSign]) -> Vec<Block> {
+    let title = signs.first().map_or("", |own| own.family.as_str());
+    let available = signs.iter().filter(|own| own.not_available.is_none());
+    let rows = available.clone().map(|own| {
+        Row::of(vec![
+            words(&own.name),
+            words(headline(own)),
+            words(&own.summary),
+        ])
+        .fault(own.state == SignState::Critical)
+    });
+    let table = Table::new(columns("Sign | Now > | What it is"), rows).unless_empty();
+    let folds = available.map(sign).collect();
+    let blocks = vec![in_terminal(table), on_page(folds)];
+    if signs.iter().all(|own| own.not_available.is_some()) {
+        return Vec::new();
+    }
+    vec![section(title_of(title)).id(title.to_owned()).of(blocks)]
+}
+
+/// `asynchronous-io` as a title.
+fn title_of(family: &str) -> String {
+    let words = family.replace('-', " ");
+    let words = words.replace("wal", "WAL").replace(" io", " I/O");
+    let words = if words == "io" {
+        "I/O".to_owned()
+    } else {
+        words
+    };
+    let mut letters = words.chars();
+    let first = letters.next().into_iter().flat_map(char::to_uppercase);
+    first.chain(letters).collect()
+}
+
+/// A sign on the page: figure and line in sight, its meaning one click away.
+fn sign(own: &WatchedSign) -> Block {
+    let mut title = Words::default()
+        .strong(&own.name)
+        .plain(format!(" {} ", headline(own)));
+    if own.history.len() > 1 {
+        title = title.and(
+            Look::Spark(own.history.clone()),
+            format!("the last {} samples", own.history.len()),
+        );
+    }
+    if own.state > SignState::NotAvailable {
+        title = title.and(Look::Tag(tone(own.state)), state(own.state));
+    }
+    let mut blocks = vec![text(own.finding.as_deref().unwrap_or(&own.summary))];
+    blocks.extend(values(own));
+    blocks.extend(
+        own.no_rates
+            .as_ref()
+            .map(|why| text(format!("no rates: {why}"))),
+    );
+    blocks.extend(entries(
+        12,
+        [
+            ("what", words(&own.summary)),
+            ("normal", words(&own.normal)),
+            ("meaning", words(&own.meaning)),
+            ("settled by", words(&own.settled_by)),
+            ("metric", Words::default().code(&own.metric)),
+        ],
+    ));
+    let kind = if own.state == SignState::Critical {
+        Fold::Fault
+    } else {
+        Fold::Item
+    };
+    fold(kind, false, title).of(blocks)
+}
+
+fn values(own: &WatchedSign) -> Vec<Block> {
+    let has_labels = own.values.iter().any(|value| !value.labels.is_empty());
+    if !has_labels {
+        return Vec::new();
+    }
+    let mut sorted: Vec<_> = own.values.iter().collect();
+    let size =
+        |value: &&pgclinic_model::document::SignValue| value.per_second.unwrap_or(value.value);
+    sorted.sort_by(|a, b| size(b).total_cmp(&size(a)));
+    let rows = sorted.into_iter().take(VALUES_SHOWN).map(|value| {
+        let labels: Vec<&str> = value.labels.values().map(String::as_str).collect();
+        let total = figure(value.value, own.unit, SignKind::Gauge);
+        let rate = value
+            .per_second
+            .map(|rate| figure(rate, own.unit, own.kind));
+        let growth = value
+            .growth
+            .map(|own_growth| figure(own_growth, own.unit, SignKind::Gauge));
+        Row::of(vec![
+            words(labels.join(" · ")),
+            words(total),
+            growth.map(words).unwrap_or_default(),
+            rate.map(words).unwrap_or_default(),
+        ])
+    });
+    let names = own
+        .values
+        .first()
+        .map(|value| value.labels.keys().cloned().collect::<Vec<_>>());
+    let mut columns = columns("Of | Value > | Growth > | A second >");
+    if let (Some(first), Some(names)) = (columns.first_mut(), names) {
+        first.title = names.join(" · ");
+    }
+    Table::new(columns, rows).unless_empty()
+}
+
+fn advice(advice: &[SettingAdvice]) -> Vec<Block> {
+    let rows = advice.iter().map(|own| {
+        let what = format!("{} {}", own.setting, own.value);
+        let advised = if own.advice.is_empty() {
+            String::new()
+        } else {
+            format!("advised: {}; ", own.advice)
+        };
+        let settled = format!(" ({})", own.settled_by);
+        (
+            words(what),
+            words(format!("{advised}{}", own.reason)).quiet(settled),
+        )
+    });
+    section("Settings that differ from what is advised").unless_empty(reasons_of(rows))
+}
+
+fn missing(target: &WatchedTarget) -> Vec<Block> {
+    let own = reasons(&target.signs).into_iter();
+    let own = own.map(|(names, why)| (words(names.join(", ")), words(why)));
+    Part::new(Frame::Section, "Not available").unless_empty(reasons_of(own))
+}

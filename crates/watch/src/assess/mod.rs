@@ -1,0 +1,297 @@
+//! Readings to the document: values, rates, states, and the reason wherever there is none.
+
+use std::collections::BTreeMap;
+
+use pgclinic_model::document::{SignKind, SignState, SignValue, WatchedSign};
+
+use crate::facts::ServerFacts;
+use crate::machine::Machine;
+use crate::probe::{Probe, Reading, Table};
+use crate::sign::{Gather, Sign, Source};
+use crate::watcher::Readings;
+
+/// Values of one sign that a document holds.
+const VALUES_MAX: usize = 500;
+
+/// What is known of a server at one moment.
+pub struct Moment<'a> {
+    pub(crate) facts: &'a ServerFacts,
+    pub(crate) readings: &'a BTreeMap<&'static str, Readings>,
+    pub(crate) machine: Option<&'a Machine>,
+    pub(crate) machine_facts: &'a BTreeMap<String, String>,
+    /// The server started since the sample before.
+    pub(crate) restarted: bool,
+    /// By how much the server's clock went on more than ours since the sample before.
+    pub(crate) clock_jump: Option<f64>,
+    pub(crate) sample_s: Option<f64>,
+}
+
+impl std::fmt::Debug for Moment<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Moment")
+    }
+}
+
+impl<'a> Moment<'a> {
+    /// The figures of a statement, or why there are none.
+    pub(crate) fn table(&self, probe: &Probe) -> Result<&'a Table, String> {
+        match self.readings.get(probe.name).map(|own| &own.now) {
+            Some(Reading::Table(table)) => Ok(table),
+            Some(Reading::Missing(why)) => Err(why.clone()),
+            None => Err("it was not read yet".to_owned()),
+        }
+    }
+
+    /// How fast a figure grew since the reading before, a second.
+    pub(crate) fn growth(
+        &self,
+        probe: &Probe,
+        labels: &[&str],
+        column: &str,
+    ) -> Result<f64, String> {
+        let (growth, seconds) = self.growth_since_before(probe, labels, column)?;
+        Ok(growth / seconds)
+    }
+
+    /// By how much a figure grew since the reading before, and over how many seconds.
+    pub(crate) fn growth_since_before(
+        &self,
+        probe: &Probe,
+        labels: &[&str],
+        column: &str,
+    ) -> Result<(f64, f64), String> {
+        let own = self.readings.get(probe.name).ok_or("it was not read yet")?;
+        let before = own.before.as_ref().ok_or_else(|| no_before(own))?;
+        self.grown(probe, labels, column, before)
+    }
+
+    /// By how much a figure grew since the first reading, and over how many seconds.
+    pub(crate) fn growth_since_first(
+        &self,
+        probe: &Probe,
+        labels: &[&str],
+        column: &str,
+    ) -> Result<(f64, f64), String> {
+        let own = self.readings.get(probe.name).ok_or("it was not read yet")?;
+        let first = own.first.as_ref().ok_or_else(|| no_before(own))?;
+        self.grown(probe, labels, column, first)
+    }
+
+    fn grown(
+        &self,
+        probe: &Probe,
+        labels: &[&str],
+        column: &str,
+        then: &Table,
+    ) -> Result<(f64, f64), String> {
+        let now = self.table(probe)?;
+        let at = probe.cell_of(column).ok_or("there is no such figure")?;
+        let seconds = now
+            .taken
+            .saturating_duration_since(then.taken)
+            .as_secs_f64();
+        let old = then
+            .cell(labels, at)
+            .ok_or("it was not there in the sample before")?;
+        let new = now
+            .cell(labels, at)
+            .ok_or("the server has no figure for it")?;
+        if seconds <= 0.0 {
+            return Err("no time has passed since the sample before".to_owned());
+        }
+        if new < old {
+            return Err(
+                "its counters went back: statistics were reset between the two samples".to_owned(),
+            );
+        }
+        Ok((new - old, seconds))
+    }
+}
+
+fn no_before(own: &Readings) -> String {
+    own.broken
+        .clone()
+        .unwrap_or_else(|| "this is the first sample".to_owned())
+}
+
+/// A sign as this moment shows it.
+pub(crate) fn sign(sign: &Sign, moment: &Moment<'_>) -> WatchedSign {
+    let mut own = bare(sign);
+    match values(sign, moment) {
+        Ok(found) => {
+            own.values = found.values;
+            own.no_rates = found.no_rates;
+            own.values_omitted = found.omitted;
+        }
+        Err(why) => {
+            own.state = SignState::NotAvailable;
+            own.not_available = Some(why);
+            return own;
+        }
+    }
+    own.headline = headline(sign, &own.values);
+    if let Some((state, why)) = sign.judge.and_then(|judge| judge(moment, &own.values)) {
+        own.state = state;
+        own.finding = Some(why);
+    }
+    let most = own.values.len().min(VALUES_MAX);
+    own.values_omitted += count_of(own.values.len() - most);
+    own.values.truncate(most);
+    own
+}
+
+fn count_of(len: usize) -> u64 {
+    u64::try_from(len).unwrap_or(u64::MAX)
+}
+
+fn bare(sign: &Sign) -> WatchedSign {
+    WatchedSign {
+        name: sign.name.to_owned(),
+        family: sign.family.name().to_owned(),
+        metric: sign.metric.to_owned(),
+        summary: sign.summary.to_owned(),
+        kind: sign.kind,
+        unit: sign.unit,
+        state: SignState::Ok,
+        finding: None,
+        headline: None,
+        not_available: None,
+        no_rates: None,
+        values: Vec::new(),
+        values_omitted: 0,
+        normal: sign.normal.to_owned(),
+        meaning: sign.meaning.to_owned(),
+        settled_by: sign.settled_by.to_owned(),
+        history: Vec::new(),
+    }
+}
+
+struct Found {
+    values: Vec<SignValue>,
+    no_rates: Option<String>,
+    omitted: u64,
+}
+
+fn values(sign: &Sign, moment: &Moment<'_>) -> Result<Found, String> {
+    if let Some(why) = sign
+        .all_needs()
+        .into_iter()
+        .find_map(|need| need.missing(moment.facts))
+    {
+        return Err(why);
+    }
+    match sign.source {
+        Source::Computed(probes, compute) => {
+            for probe in probes {
+                moment.table(probe)?;
+            }
+            Ok(Found {
+                values: compute(moment)?,
+                no_rates: None,
+                omitted: 0,
+            })
+        }
+        Source::Column(probe, column) => of_column(sign, probe, column, moment),
+    }
+}
+
+/// The figures of a column. Where the server has none for any row, it is not available.
+fn of_column(
+    sign: &Sign,
+    probe: &Probe,
+    column: &str,
+    moment: &Moment<'_>,
+) -> Result<Found, String> {
+    let table = moment.table(probe)?;
+    let at = probe.cell_of(column).ok_or("there is no such figure")?;
+    let mut no_rates = None;
+    let mut values = Vec::new();
+    for row in &table.rows {
+        let Some(value) = row.cells.get(at).copied().flatten() else {
+            continue;
+        };
+        let labels: Vec<&str> = row.labels.iter().map(String::as_str).collect();
+        let is_counter = sign.kind == SignKind::Counter;
+        let grown = is_counter.then(|| moment.growth_since_before(probe, &labels, column));
+        let (growth, per_second) = match grown {
+            Some(Ok((growth, seconds))) => (Some(growth), Some(growth / seconds)),
+            Some(Err(why)) => {
+                no_rates = Some(why);
+                (None, None)
+            }
+            None => (None, None),
+        };
+        let pairs = probe.labels.iter().zip(&row.labels);
+        values.push(SignValue {
+            labels: pairs
+                .map(|(name, value)| ((*name).to_owned(), value.clone()))
+                .collect(),
+            value,
+            per_second,
+            growth,
+        });
+    }
+    if values.is_empty() && !table.rows.is_empty() {
+        return Err(nothing_of(sign).to_owned());
+    }
+    // One database that is new does not take the rates from the others.
+    let no_rates = no_rates.filter(|_| values.iter().all(|own| own.per_second.is_none()));
+    Ok(Found {
+        values,
+        no_rates,
+        omitted: count_of(table.rows_omitted),
+    })
+}
+
+/// The words for a figure that the server has for nothing.
+fn nothing_of(sign: &Sign) -> &'static str {
+    match sign.unit {
+        pgclinic_model::document::SignUnit::Moment => {
+            "it never happened since the statistics were reset"
+        }
+        _ => "the server has no figure for it",
+    }
+}
+
+/// One figure for the whole server: a second for a counter.
+fn headline(sign: &Sign, values: &[SignValue]) -> Option<f64> {
+    let figure = |own: &SignValue| match sign.kind {
+        SignKind::Counter => own.per_second,
+        SignKind::Gauge => Some(own.value),
+    };
+    let of_all = values
+        .iter()
+        .find(|own| own.labels.values().any(|label| label == "all"));
+    if let Some(own) = of_all {
+        return figure(own);
+    }
+    let mut figures = values.iter().filter_map(figure).peekable();
+    if figures.peek().is_none() {
+        // Nothing of it at this moment is a figure too, but for a counter without a rate.
+        return (values.is_empty() && sign.kind == SignKind::Gauge && sign.gather == Gather::Sum)
+            .then_some(0.0);
+    }
+    Some(match sign.gather {
+        Gather::Sum => figures.sum(),
+        Gather::Max => figures.fold(f64::NEG_INFINITY, f64::max),
+        Gather::Min => figures.fold(f64::INFINITY, f64::min),
+    })
+}
+
+#[cfg(test)]
+impl<'a> Moment<'a> {
+    /// One of a server that was asked nothing but its facts.
+    pub(crate) fn bare(facts: &'a ServerFacts) -> Self {
+        static NO_READINGS: BTreeMap<&'static str, Readings> = BTreeMap::new();
+        static NO_FACTS: BTreeMap<String, String> = BTreeMap::new();
+        Moment {
+            facts,
+            readings: &NO_READINGS,
+            machine: None,
+            machine_facts: &NO_FACTS,
+            restarted: false,
+            clock_jump: None,
+            sample_s: None,
+        }
+    }
+}

@@ -1,0 +1,41 @@
+//! The live signs of storage health: what running servers show of themselves, at any moment.
+//!
+//! ```text
+//! signs/      the register: what a sign is, its statements, what is normal, what it means, what alarms
+//! probe.rs    one statement that gives the figures of several signs       need.rs   what it needs
+//! watcher.rs  one server, one session, the last two readings of each statement
+//! assess/     readings ─► the document: rates, states, reasons             machine.rs  what cli knows of this machine
+//! keeping.rs  many servers, the history of each sign
+//! listen/     the metrics endpoint: a small, strict HTTP server on loopback
+//! rules.rs dashboard.rs manual.rs   what is made of the register: alerts, Grafana, documentation
+//! ```
+//!
+//! Nothing here writes to a server: each session is read-only, with limits on statements and
+//! locks. What could not be read is said with its reason, and is never a zero.
+#![forbid(unsafe_code)]
+
+mod assess;
+mod dashboard;
+mod facts;
+mod keeping;
+pub mod listen;
+mod machine;
+mod manual;
+mod need;
+mod probe;
+mod rules;
+mod sign;
+mod signs;
+mod watcher;
+
+pub use assess::Moment;
+pub use dashboard::dashboard;
+pub use keeping::Keeper;
+pub use machine::{BackendMemory, Machine};
+pub use manual::manual;
+pub use need::Need;
+pub use probe::Probe;
+pub use rules::rules;
+pub use sign::{Alert, Compute, Family, Gather, Judge, Sign, Source, Urgency};
+pub use signs::{FAMILIES, sign_named, signs};
+pub use watcher::{Thoroughness, WatchOptions, Watcher};

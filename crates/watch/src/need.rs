@@ -1,0 +1,112 @@
+//! What a statement or a sign needs of a server, and the words where it is missing.
+
+use crate::facts::ServerFacts;
+
+/// One condition. Where it does not hold, the sign is not available, with these words, and no zero
+/// stands in its place.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Need {
+    /// What is read came with this major.
+    Since(u16, &'static str),
+    /// What is read went away with this major.
+    Before(u16, &'static str),
+    /// The server shows what other sessions do to members of `pg_read_all_stats` alone.
+    AllStatistics,
+    /// The server shows some settings to members of `pg_read_all_settings` alone.
+    AllSettings,
+    /// `track_io_timing`: without it the server counts no times.
+    IoTiming,
+    /// `track_counts`: without it the server counts no rows.
+    Counts,
+    /// Data checksums.
+    Checksums,
+    /// What only a primary has.
+    Primary,
+    /// `io_method = worker`.
+    IoWorkers,
+    /// `archive_mode`.
+    Archiving,
+    /// The server is on this machine, reached by its socket.
+    Local,
+}
+
+impl Need {
+    /// Why it does not hold; `None` where it does.
+    pub(crate) fn missing(self, facts: &ServerFacts) -> Option<String> {
+        let setting = |name: &str| {
+            facts
+                .settings
+                .get(name)
+                .map_or("", |own| own.value.as_str())
+        };
+        let unless = |holds: bool, why: &str| (!holds).then(|| why.to_owned());
+        match self {
+            Need::Since(major, what) => (facts.major < major).then(|| {
+                format!(
+                    "{what} came with PostgreSQL {major}, this is {}",
+                    facts.version
+                )
+            }),
+            Need::Before(major, what) => (facts.major >= major)
+                .then(|| format!("{what} since PostgreSQL {major}, this is {}", facts.version)),
+            Need::AllStatistics => unless(
+                facts.may_read_statistics,
+                "this role lacks pg_monitor (pg_read_all_stats): GRANT pg_monitor TO it",
+            ),
+            Need::AllSettings => unless(
+                facts.may_read_settings,
+                "this role lacks pg_monitor (pg_read_all_settings): GRANT pg_monitor TO it",
+            ),
+            Need::IoTiming => unless(
+                setting("track_io_timing") == "on",
+                "track_io_timing is off, so that the server measures no times of I/O",
+            ),
+            Need::Counts => unless(
+                setting("track_counts") == "on",
+                "track_counts is off, so that the server counts no rows",
+            ),
+            Need::Checksums => unless(
+                setting("data_checksums") == "on",
+                "data checksums are off, so that the server cannot see a page that changed on disk",
+            ),
+            Need::Primary => unless(
+                !facts.is_standby,
+                "this server is a standby; its primary has the figure",
+            ),
+            Need::IoWorkers => unless(
+                setting("io_method") == "worker",
+                &format!(
+                    "io_method is {}: it has no I/O workers",
+                    setting("io_method")
+                ),
+            ),
+            Need::Archiving => unless(
+                setting("archive_mode") != "off",
+                "archive_mode is off: nothing is archived",
+            ),
+            Need::Local => unless(
+                facts.is_local,
+                "the server is not reached by a Unix socket, so that its processes may be on another machine",
+            ),
+        }
+    }
+
+    /// As the register's documentation says it.
+    pub fn words(self) -> String {
+        match self {
+            Need::Since(major, what) => format!("PostgreSQL {major} or later ({what})"),
+            Need::Before(major, _) => format!("PostgreSQL before {major}"),
+            Need::AllStatistics => "pg_monitor".to_owned(),
+            Need::AllSettings => "pg_monitor".to_owned(),
+            Need::IoTiming => "track_io_timing".to_owned(),
+            Need::Counts => "track_counts".to_owned(),
+            Need::Checksums => "data checksums".to_owned(),
+            Need::Primary => "a primary".to_owned(),
+            Need::IoWorkers => "io_method = worker".to_owned(),
+            Need::Archiving => "archive_mode".to_owned(),
+            Need::Local => {
+                "the server on this machine, by its socket, as its user or root".to_owned()
+            }
+        }
+    }
+}

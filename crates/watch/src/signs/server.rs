@@ -1,0 +1,117 @@
+//! The server itself, and how it was asked: silence has to alarm too.
+
+use pgclinic_model::document::{SignState, SignUnit, SignValue};
+
+use super::whole;
+use crate::assess::Moment;
+use crate::sign::{Alert, Sign, Source, Urgency};
+
+pub(super) const SIGNS: &[&Sign] = &[&STARTED, &STANDBY, &CLOCK, &COST];
+
+/// Seconds by which two clocks may drift apart between two samples.
+const JUMP_S: f64 = 2.0;
+/// A server that has been up for less was restarted while somebody may look for the reason.
+const FRESH_S: f64 = 600.0;
+
+const STARTED: Sign = Sign {
+    name: "server-started",
+    metric: "pgclinic_server_started_timestamp_seconds",
+    summary: "when the server started",
+    unit: SignUnit::Moment,
+    source: Source::Computed(&[], |moment| Ok(vec![whole(moment.facts.started)])),
+    judge: Some(started),
+    normal: "Long ago, at a time that somebody knows of.",
+    meaning: "A crash or a restart nobody planned; counters of before it say nothing of after.",
+    settled_by: "The server's log.",
+    alerts: &[
+        Alert {
+            name: "PgclinicServerRestarted",
+            expression: "changes(pgclinic_server_started_timestamp_seconds[15m]) > 0",
+            hold: "0m",
+            keep: "15m",
+            urgency: Urgency::Warning,
+            summary: "{{ $labels.server }} was restarted",
+        },
+        Alert {
+            name: "PgclinicServerSilent",
+            expression: "(time() - pgclinic_last_complete_timestamp_seconds > 300) or (pgclinic_up == 0)",
+            hold: "5m",
+            keep: "5m",
+            urgency: Urgency::Critical,
+            summary: "{{ $labels.server }} gives no answer",
+        },
+    ],
+    ..Sign::PLAIN
+};
+
+const STANDBY: Sign = Sign {
+    name: "standby",
+    metric: "pgclinic_standby",
+    summary: "1 on a server that replays WAL of another one",
+    source: Source::Computed(&[], |moment| {
+        Ok(vec![whole(f64::from(u8::from(moment.facts.is_standby)))])
+    }),
+    normal: "As it was set up.",
+    meaning: "A change is a promotion.",
+    settled_by: "The cluster manager's log.",
+    alerts: &[Alert {
+        name: "PgclinicPromoted",
+        expression: "changes(pgclinic_standby[15m]) > 0",
+        hold: "0m",
+        keep: "15m",
+        urgency: Urgency::Warning,
+        summary: "{{ $labels.server }} changed between primary and standby",
+    }],
+    ..Sign::PLAIN
+};
+
+const CLOCK: Sign = Sign {
+    name: "clock-jump",
+    metric: "pgclinic_clock_jump_seconds",
+    summary: "by how much the server's clock went on more than ours since the sample before",
+    unit: SignUnit::Seconds,
+    source: Source::Computed(&[], clock),
+    judge: Some(clock_jumped),
+    normal: "Some milliseconds.",
+    meaning: "The clock of the server's machine was set. Rates are by a clock that cannot be set; dates and ages are by the server's.",
+    settled_by: "The log of the time service of that machine.",
+    ..Sign::PLAIN
+};
+
+const COST: Sign = Sign {
+    name: "sample-time",
+    metric: "pgclinic_sample_seconds",
+    summary: "how long it took to read all signs",
+    unit: SignUnit::Seconds,
+    source: Source::Computed(&[], |moment| match moment.sample_s {
+        Some(seconds) => Ok(vec![whole(seconds)]),
+        None => Err("the first sample is not over".to_owned()),
+    }),
+    normal: "0.1 to 0.3 s; most of it are the pauses of bursts.",
+    meaning: "The server answers late: it is busy, or locks or the network are in the way.",
+    settled_by: "sessions-waiting-for-io and connection-states.",
+    ..Sign::PLAIN
+};
+
+fn started(moment: &Moment<'_>, values: &[SignValue]) -> Option<(SignState, String)> {
+    let up = moment.facts.clock - values.first()?.value;
+    let words = || format!("{:.0} minutes ago", up / 60.0);
+    if moment.restarted {
+        return Some((
+            SignState::Warning,
+            format!("restarted while watching, {}", words()),
+        ));
+    }
+    (up < FRESH_S).then(|| (SignState::Ok, words()))
+}
+
+fn clock(moment: &Moment<'_>) -> Result<Vec<SignValue>, String> {
+    let jump = moment.clock_jump.ok_or("this is the first sample")?;
+    Ok(vec![whole(jump)])
+}
+
+fn clock_jumped(_moment: &Moment<'_>, values: &[SignValue]) -> Option<(SignState, String)> {
+    let jump = values.first()?.value;
+    let words = format!("the server's clock jumped by {jump:.1} s");
+    (jump.abs() > JUMP_S).then_some((SignState::Warning, words))
+}

@@ -1,0 +1,290 @@
+//! One server, one read-only session, and the last two readings of each statement.
+//!
+//! A session that ends is opened again at the next sample. A server that was restarted begins again
+//! with its first reading: what its counters did meanwhile is unknown.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use pgclinic_model::document::{SignState, Target, WatchedTarget};
+use pgclinic_servers::{ConnectOptions, ConnectionTarget, Session, SqlError};
+
+use crate::assess::{self, Moment};
+use crate::facts::ServerFacts;
+use crate::machine::Machine;
+use crate::probe::{Probe, Reading, Table};
+use crate::signs;
+
+/// A lock that somebody holds is not waited for.
+const LOCK_TIMEOUT: &str = "100ms";
+/// Longer than a statement, so that the server's own word comes first.
+const BEYOND_STATEMENT: Duration = Duration::from_secs(3);
+
+/// How a server is asked.
+#[derive(Debug, Clone)]
+pub struct WatchOptions {
+    /// The server ends a statement after this.
+    pub statement_timeout: Duration,
+    /// What is known of this machine.
+    pub machine: Option<Machine>,
+}
+
+impl Default for WatchOptions {
+    fn default() -> Self {
+        Self {
+            statement_timeout: Duration::from_secs(3),
+            machine: None,
+        }
+    }
+}
+
+/// Which statements a sample runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Thoroughness {
+    /// Those that are due.
+    Due,
+    /// All of them.
+    All,
+}
+
+/// The readings of one statement.
+#[derive(Debug)]
+pub(crate) struct Readings {
+    /// The last one.
+    pub(crate) now: Reading,
+    /// The one before, where there was one since the server started.
+    pub(crate) before: Option<Table>,
+    /// The first one since the server started and its statistics were reset.
+    pub(crate) first: Option<Table>,
+    /// Why there is no reading before.
+    pub(crate) broken: Option<String>,
+    read_at: Instant,
+}
+
+/// A server that is watched.
+#[derive(Debug)]
+pub struct Watcher {
+    target: ConnectionTarget,
+    options: WatchOptions,
+    session: Option<Session>,
+    facts: ServerFacts,
+    readings: BTreeMap<&'static str, Readings>,
+    machine_facts: BTreeMap<String, String>,
+    restarted: bool,
+    asked_at: Option<Instant>,
+    clock_jump: Option<f64>,
+    complete_at: Option<f64>,
+    sample_s: Option<f64>,
+}
+
+impl Watcher {
+    /// A server that was not asked yet.
+    pub fn new(target: ConnectionTarget, options: WatchOptions) -> Self {
+        Self {
+            target,
+            options,
+            session: None,
+            facts: ServerFacts::default(),
+            readings: BTreeMap::new(),
+            machine_facts: BTreeMap::new(),
+            restarted: false,
+            asked_at: None,
+            clock_jump: None,
+            complete_at: None,
+            sample_s: None,
+        }
+    }
+
+    /// Reads every sign that is due; a server that does not answer is no error but an answer.
+    pub fn sample(&mut self, thoroughness: Thoroughness) -> WatchedTarget {
+        let begin = Instant::now();
+        let asked = self.ask(thoroughness);
+        self.sample_s = Some(begin.elapsed().as_secs_f64());
+        match asked {
+            Ok(()) => {
+                self.complete_at = Some(self.facts.clock);
+                self.document()
+            }
+            Err(error) => {
+                self.session = None;
+                self.unreachable(&error)
+            }
+        }
+    }
+
+    fn ask(&mut self, thoroughness: Thoroughness) -> Result<(), SqlError> {
+        let mut session = match self.session.take().filter(|session| !session.is_over()) {
+            Some(session) => session,
+            None => self.open()?,
+        };
+        let facts = ServerFacts::read(&mut session, self.target.is_on_this_machine())?;
+        self.take_facts(facts);
+        for probe in signs::probes() {
+            if self.is_due(probe, thoroughness) {
+                let reading = probe.read(&mut session, &self.facts)?;
+                self.take(probe, reading);
+            }
+        }
+        session.take_messages();
+        self.session = Some(session);
+        Ok(())
+    }
+
+    /// Nothing that it runs can write, wait for a lock or be shadowed by a schema of somebody else.
+    fn open(&self) -> Result<Session, SqlError> {
+        let statement = self.options.statement_timeout;
+        let options = ConnectOptions {
+            statement_timeout: Some(statement),
+            wall_limit: statement + BEYOND_STATEMENT,
+            open_limit: Some(statement + BEYOND_STATEMENT),
+            settings: [
+                ("default_transaction_read_only", "on"),
+                ("lock_timeout", LOCK_TIMEOUT),
+                ("search_path", "pg_catalog"),
+                ("DateStyle", "ISO"),
+                ("TimeZone", "UTC"),
+                ("extra_float_digits", "1"),
+                ("jit", "off"),
+            ]
+            .map(|(name, value)| (name.to_owned(), value.to_owned()))
+            .to_vec(),
+            ..ConnectOptions::default()
+        };
+        Session::open(&self.target, &options)
+    }
+
+    /// Notes a restart, and a clock that was set: both by what the server says of itself.
+    fn take_facts(&mut self, facts: ServerFacts) {
+        let (asked_at, now) = (self.asked_at, Instant::now());
+        let was_up = asked_at.is_some();
+        self.restarted = was_up && (facts.started - self.facts.started).abs() > 1e-3;
+        let ours = asked_at.map(|asked_at| (now - asked_at).as_secs_f64());
+        self.clock_jump = ours.map(|ours| facts.clock - self.facts.clock - ours);
+        if self.restarted || facts.is_standby != self.facts.is_standby {
+            self.readings.clear();
+        }
+        self.facts = facts;
+        self.asked_at = Some(now);
+        if self.machine_facts.is_empty() {
+            self.machine_facts = self.facts_of_machine();
+        }
+    }
+
+    /// Of a server that is surely here; without its data directory nothing is known of its disk.
+    fn facts_of_machine(&self) -> BTreeMap<String, String> {
+        let directory = self.facts.shown("data_directory").map(Path::new);
+        let machine = self.options.machine.filter(|_| self.facts.is_local);
+        match (machine, directory) {
+            (Some(machine), Some(directory)) if directory.is_dir() => (machine.facts)(directory),
+            _ => BTreeMap::new(),
+        }
+    }
+
+    fn is_due(&self, probe: &Probe, thoroughness: Thoroughness) -> bool {
+        let Some(own) = self.readings.get(probe.name) else {
+            return true;
+        };
+        thoroughness == Thoroughness::All
+            || own.read_at.elapsed() >= Duration::from_secs(probe.every_s)
+    }
+
+    fn take(&mut self, probe: &'static Probe, reading: Reading) {
+        let old = self.readings.remove(probe.name);
+        let mut own = Readings {
+            now: reading,
+            before: None,
+            first: None,
+            broken: self
+                .restarted
+                .then(|| "the server was restarted between the two samples".to_owned()),
+            read_at: Instant::now(),
+        };
+        if let (Reading::Table(now), Some(old)) = (&own.now, old) {
+            let last = match old.now {
+                Reading::Table(table) => Some(table),
+                Reading::Missing(_) => None,
+            };
+            if last.as_ref().is_some_and(|last| last.reset != now.reset) {
+                own.broken = Some("its statistics were reset between the two samples".to_owned());
+            } else {
+                own.first = old.first.or_else(|| last.clone());
+                own.before = last;
+            }
+        }
+        self.readings.insert(probe.name, own);
+    }
+
+    fn moment(&self) -> Moment<'_> {
+        Moment {
+            facts: &self.facts,
+            readings: &self.readings,
+            machine: self
+                .options
+                .machine
+                .as_ref()
+                .filter(|_| self.facts.is_local),
+            machine_facts: &self.machine_facts,
+            restarted: self.restarted,
+            clock_jump: self.clock_jump,
+            sample_s: self.sample_s,
+        }
+    }
+
+    fn document(&self) -> WatchedTarget {
+        let moment = self.moment();
+        let signs: Vec<_> = signs::signs()
+            .map(|sign| assess::sign(sign, &moment))
+            .collect();
+        let alarms = signs.iter().map(|own| own.state);
+        let alarms = alarms.filter(|state| *state != SignState::NotAvailable);
+        WatchedTarget {
+            target: self.described(),
+            server_version: Some(self.facts.version.clone()),
+            is_standby: Some(self.facts.is_standby),
+            complete_at: self.complete_at,
+            server_started_at: Some(self.facts.started),
+            sample_s: self.sample_s.unwrap_or_default(),
+            unreachable: None,
+            state: alarms.max().unwrap_or_default(),
+            advice: signs::advice(&moment),
+            signs,
+        }
+    }
+
+    fn unreachable(&self, error: &SqlError) -> WatchedTarget {
+        let is_known = self.facts.major > 0;
+        WatchedTarget {
+            target: self.described(),
+            server_version: is_known.then(|| self.facts.version.clone()),
+            is_standby: is_known.then_some(self.facts.is_standby),
+            complete_at: self.complete_at,
+            server_started_at: is_known.then_some(self.facts.started),
+            sample_s: self.sample_s.unwrap_or_default(),
+            unreachable: Some(error.to_string().replace('\n', " ")),
+            state: SignState::Critical,
+            signs: Vec::new(),
+            advice: Vec::new(),
+        }
+    }
+
+    fn described(&self) -> Target {
+        let is_known = self.facts.major > 0;
+        let checksums = self.facts.shown("data_checksums");
+        let state = if self.facts.is_standby {
+            "in archive recovery"
+        } else {
+            "running"
+        };
+        Target {
+            spec: self.target.to_string(),
+            kind: "server".to_owned(),
+            major: is_known.then_some(self.facts.major),
+            system_identifier: self.facts.system_identifier.clone(),
+            block_size: None,
+            segment_size: None,
+            checksums: checksums.map(|own| own == "on"),
+            state: is_known.then(|| state.to_owned()),
+        }
+    }
+}
