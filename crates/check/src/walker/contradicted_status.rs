@@ -125,7 +125,19 @@ pub(super) fn accuse(cluster: &Cluster, books: &mut RunLedger) {
     };
     let segment_of = |xid: u32| pages.page_of(xid) / PAGES_PER_SEGMENT;
     let mut proven: BTreeMap<u64, String> = BTreeMap::new();
+    for (segment, contradiction) in contradictions(books, segment_of) {
+        if contradiction.is_proof() {
+            let draft = contradiction.draft(&pages, segment);
+            let id =
+                draft.map(|draft| root(cluster, (&pages, segment), draft, &mut books.findings));
+            proven.extend(id.map(|id| (segment, id)));
+        }
+    }
     for (segment, xids) in denied_by_wal(cluster, segment_of) {
+        // Rows name more of its transactions than the WAL that is left.
+        if proven.contains_key(&segment) {
+            continue;
+        }
         let said = format!(
             "records of pg_wal deny what it says of {}, {}",
             plural(xids.len() as u64, "transaction"),
@@ -134,14 +146,6 @@ pub(super) fn accuse(cluster: &Cluster, books: &mut RunLedger) {
         let draft = draft(&pages, segment, &xids, said);
         let id = draft.map(|draft| root(cluster, (&pages, segment), draft, &mut books.findings));
         proven.extend(id.map(|id| (segment, id)));
-    }
-    for (segment, contradiction) in contradictions(books, segment_of) {
-        if contradiction.is_proof() && !proven.contains_key(&segment) {
-            let draft = contradiction.draft(&pages, segment);
-            let id =
-                draft.map(|draft| root(cluster, (&pages, segment), draft, &mut books.findings));
-            proven.extend(id.map(|id| (segment, id)));
-        }
     }
     let Some(any) = proven.values().next().cloned() else {
         return;
