@@ -154,11 +154,11 @@ impl Reader<'_> {
     fn index_rows_by_built_in(
         &mut self,
         relations: &BTreeMap<Oid, Relation>,
-        mut each: impl FnMut(RawRow<'_>),
+        each: impl FnMut(RawRow<'_>),
     ) {
         if let Some(filenode) = relations.get(&PG_INDEX).map(|own| own.filenode) {
             let names = ColumnNames::built_in(&PG_INDEX_COLUMNS);
-            self.rows("pg_index", filenode, &names.layouts, |row| each(row));
+            self.rows("pg_index", filenode, &names.layouts, each);
         }
     }
 }
