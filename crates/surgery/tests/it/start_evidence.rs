@@ -210,7 +210,7 @@ fn hint_bits_that_contradict_each_other_tell_nothing() {
     let (plan, _journals) = carried_out(&copy.pgdata);
     let said = words(&plan);
     assert!(
-        said.contains("hint bits of 1 transactions contradict each other"),
+        said.contains("hint bits of 1 transaction contradict each other"),
         "{said}"
     );
     let healed = fs::read(&log).expect("the log");
