@@ -229,11 +229,19 @@ fn line_pointers_are_made_again_from_the_tuples() {
         ("three", |page, at| page[at - 4..at + 8].fill(0x5A)),
     ];
     for (name, hurt) in hurts {
-        let tally = tables.each(17, |page| hurt(page, second));
+        let tally = tables.each(17, |page| {
+            // Behind the last line pointer stands unused space, of which nothing tells.
+            let count = Page::parse(page).map_or(0, Page::line_pointer_count);
+            if count >= 3 {
+                hurt(page, second);
+            }
+        });
         eprintln!("{name}: {tally:?}");
-        // A bit of unused space that makes the checksum right by chance is lossy, and rare.
-        assert_eq!(tally.wrong_exact, 0, "{name}: {tally:?}");
-        assert!(tally.wrong_lossy * 20 < tally.pages(), "{name}: {tally:?}");
+        assert_eq!(
+            tally.wrong_exact + tally.wrong_lossy,
+            0,
+            "{name}: {tally:?}"
+        );
         assert!(tally.exact > tally.pages() / 2, "{name}: {tally:?}");
     }
 }
