@@ -1,6 +1,7 @@
 //! Rows of many pages against one file of the commit log: then the file is wrong, and the pages are
 //! sound.
 
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 
 use pgclinic_cluster::status::StatusPages;
@@ -97,6 +98,26 @@ impl Contradiction {
     fn pages(&self) -> u64 {
         self.relations.values().map(Denials::pages).sum()
     }
+
+    fn draft(&self, pages: &StatusPages<'_>, segment: u64) -> Option<Draft> {
+        let (rows, pages_denying) = (self.rows(), self.pages());
+        let relations = self.relations.len();
+        let message = format!(
+            "{} on {} of {} {} what it says of {}, {}",
+            plural(rows, "row"),
+            plural(pages_denying, "page"),
+            plural(relations as u64, "relation"),
+            if rows == 1 { "denies" } else { "deny" },
+            plural(self.xids.len() as u64, "transaction"),
+            range(&self.xids),
+        );
+        let draft = draft_at_bytes(pages, segment, &self.xids, message)?;
+        let draft = draft
+            .fact("rows", rows)
+            .fact("pages", pages_denying)
+            .fact("relations", relations);
+        Some(draft.rows(rows))
+    }
 }
 
 impl Denials {
@@ -124,28 +145,23 @@ pub(super) fn accuse(cluster: &Cluster, books: &mut RunLedger) {
         return;
     };
     let segment_of = |xid: u32| pages.page_of(xid) / PAGES_PER_SEGMENT;
-    let mut proven: BTreeMap<u64, String> = BTreeMap::new();
-    for (segment, contradiction) in contradictions(books, segment_of) {
-        if contradiction.is_proof() {
-            let draft = contradiction.draft(&pages, segment);
-            let id =
-                draft.map(|draft| root(cluster, (&pages, segment), draft, &mut books.findings));
-            proven.extend(id.map(|id| (segment, id)));
-        }
-    }
+    let by_rows = contradictions(books, segment_of).into_iter();
+    let by_rows = by_rows.filter(|(_, own)| own.is_proof());
+    let mut drafts: BTreeMap<u64, Draft> = by_rows
+        .filter_map(|(segment, own)| Some((segment, own.draft(&pages, segment)?)))
+        .collect();
     for (segment, xids) in denied_by_wal(cluster, segment_of) {
         // Rows name more of its transactions than the WAL that is left.
-        if proven.contains_key(&segment) {
-            continue;
+        if let (Entry::Vacant(own), Some(draft)) =
+            (drafts.entry(segment), draft_by_wal(&pages, segment, &xids))
+        {
+            own.insert(draft);
         }
-        let said = format!(
-            "records of pg_wal deny what it says of {}, {}",
-            plural(xids.len() as u64, "transaction"),
-            range(&xids)
-        );
-        let draft = draft(&pages, segment, &xids, said);
-        let id = draft.map(|draft| root(cluster, (&pages, segment), draft, &mut books.findings));
-        proven.extend(id.map(|id| (segment, id)));
+    }
+    let mut proven: BTreeMap<u64, String> = BTreeMap::new();
+    for (segment, draft) in drafts {
+        let path = pages.path_of(segment);
+        proven.insert(segment, root(cluster, &path, draft, &mut books.findings));
     }
     let Some(any) = proven.values().next().cloned() else {
         return;
@@ -242,26 +258,13 @@ fn denied_by_wal(
     found
 }
 
-impl Contradiction {
-    fn draft(&self, pages: &StatusPages<'_>, segment: u64) -> Option<Draft> {
-        let (rows, pages_denying) = (self.rows(), self.pages());
-        let relations = self.relations.len();
-        let message = format!(
-            "{} on {} of {} {} what it says of {}, {}",
-            plural(rows, "row"),
-            plural(pages_denying, "page"),
-            plural(relations as u64, "relation"),
-            if rows == 1 { "denies" } else { "deny" },
-            plural(self.xids.len() as u64, "transaction"),
-            range(&self.xids),
-        );
-        let draft = draft(pages, segment, &self.xids, message)?;
-        let draft = draft
-            .fact("rows", rows)
-            .fact("pages", pages_denying)
-            .fact("relations", relations);
-        Some(draft.rows(rows))
-    }
+fn draft_by_wal(pages: &StatusPages<'_>, segment: u64, xids: &BTreeSet<u32>) -> Option<Draft> {
+    let message = format!(
+        "records of pg_wal deny what it says of {}, {}",
+        plural(xids.len() as u64, "transaction"),
+        range(xids)
+    );
+    draft_at_bytes(pages, segment, xids, message)
 }
 
 /// `720`, `720 to 828`.
@@ -273,7 +276,7 @@ fn range(xids: &BTreeSet<u32>) -> String {
 }
 
 /// At the bytes of these transactions.
-fn draft(
+fn draft_at_bytes(
     pages: &StatusPages<'_>,
     segment: u64,
     xids: &BTreeSet<u32>,
@@ -295,13 +298,7 @@ fn draft(
 }
 
 /// The finding that the others follow from: one that is there about the same file, or a new one.
-fn root(
-    cluster: &Cluster,
-    (pages, segment): (&StatusPages<'_>, u64),
-    mut draft: Draft,
-    findings: &mut Findings,
-) -> String {
-    let path = pages.path_of(segment);
+fn root(cluster: &Cluster, path: &str, mut draft: Draft, findings: &mut Findings) -> String {
     let of_file = |own: &&Finding| {
         own.severity == Severity::Damage
             && own.place.kind == FileKind::Slru

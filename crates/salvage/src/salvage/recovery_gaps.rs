@@ -267,25 +267,24 @@ pub(super) fn tell_what_pages_show(cluster: &Cluster, account: &mut SalvageRepor
     tell_denied_status(account);
 }
 
-/// Pages that must agree against `pg_xact`; fewer are rather wrong themselves.
-const PAGES_AGAINST_STATUS_MIN: u64 = 3;
-
 /// Where `pg_xact` is wrong of transactions that hint bits know, it may be wrong of others: rows
 /// without hint bits go by it alone.
 fn tell_denied_status(account: &mut SalvageReport) {
-    let against = account
+    let pages = account
         .tables
         .iter()
-        .map(|table| table.pages_against_status)
-        .filter(|pages| *pages > 0);
-    let (pages, tables) = against.fold((0, 0), |(sum, number), pages| (sum + pages, number + 1));
-    if pages < PAGES_AGAINST_STATUS_MIN {
+        .map(|table| table.pages_against_status);
+    let (pages, tables) = pages
+        .filter(|pages| *pages > 0)
+        .fold((0, 0_u64), |(sum, tables), pages| (sum + pages, tables + 1));
+    if pages == 0 {
         return;
     }
     let why = format!(
-        "hint bits on {} of {} say that transactions committed of which pg_xact says that they did not: it is damaged, or of an earlier moment. Rows without hint bits went by it, so that some may be missing and others too many; check names the bytes",
+        "hint bits on {} of {} say that transactions committed of which pg_xact says that they did not: pg_xact is damaged or of an earlier moment, or the {} damaged. Rows without hint bits went by pg_xact, so that some may be missing and others too many; check says which of them is wrong",
         plural(pages, "page"),
         plural(tables, "table"),
+        if pages == 1 { "page is" } else { "pages are" },
     );
     account.not_salvaged.push(not_salvaged(STATUS, &why));
 }
