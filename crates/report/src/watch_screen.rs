@@ -167,9 +167,10 @@ fn families(target: &WatchedTarget) -> Vec<(&str, Vec<&WatchedSign>)> {
 fn overview(target: &WatchedTarget) -> Vec<String> {
     let families = families(target);
     let rows = families.iter().enumerate().map(|(at, (family, signs))| {
-        let worst = signs.iter().map(|own| own.state);
-        let worst = worst.filter(|own| *own != SignState::NotAvailable).max();
-        let word = worst.map_or("-", state);
+        let word = match signs.iter().map(|own| own.state).max() {
+            None | Some(SignState::NotAvailable) => "-",
+            Some(worst) => state(worst),
+        };
         let figures = signs.iter().filter(|own| own.headline.is_some());
         let figures: Vec<String> = figures
             .take(FIGURES)

@@ -79,6 +79,7 @@ pub(crate) fn state(state: SignState) -> &'static str {
     match state {
         SignState::Ok => "OK",
         SignState::NotAvailable => "NOT AVAILABLE",
+        SignState::Unknown => "UNKNOWN",
         SignState::Warning => "WARNING",
         SignState::Critical => "CRITICAL",
     }
@@ -88,7 +89,8 @@ pub(crate) fn state(state: SignState) -> &'static str {
 pub(crate) fn extent(document: &WatchDocument) -> String {
     let signs: usize = document.targets.iter().map(|own| own.signs.len()).sum();
     let missing = document.count(SignState::NotAvailable);
-    let read = plural(count_of(signs - missing), "sign");
+    let unknown = document.count(SignState::Unknown);
+    let read = plural(count_of(signs - missing - unknown), "sign");
     let servers = plural(count_of(document.targets.len()), "server");
     let mut parts = vec![servers, format!("{read} read")];
     let critical = document.count(SignState::Critical);
@@ -97,6 +99,7 @@ pub(crate) fn extent(document: &WatchDocument) -> String {
     parts.extend((unreachable > 0).then(|| format!("{} unreachable", count_of(unreachable))));
     parts.extend((critical > 0).then(|| format!("{} critical", count_of(critical))));
     parts.extend((warnings > 0).then(|| plural(count_of(warnings), "warning")));
+    parts.extend((unknown > 0).then(|| format!("{} unknown", count_of(unknown))));
     parts.extend((missing > 0).then(|| format!("{} not available", count_of(missing))));
     parts.join(", ")
 }

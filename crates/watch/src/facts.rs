@@ -32,8 +32,6 @@ pub struct ServerFacts {
     pub clock: f64,
     /// The role has the rights of `pg_read_all_stats`.
     pub may_read_statistics: bool,
-    /// The role has the rights of `pg_read_all_settings`.
-    pub may_read_settings: bool,
     /// Where the session is.
     pub database: String,
     /// Of the cluster; `None` where the role may not know.
@@ -48,11 +46,10 @@ const IDENTITY: &str = "SELECT current_setting('server_version_num')::int / 1000
     split_part(current_setting('server_version'), ' ', 1), pg_is_in_recovery(), \
     extract(epoch FROM pg_postmaster_start_time()), extract(epoch FROM clock_timestamp()), \
     pg_has_role('pg_read_all_stats', 'USAGE') OR current_setting('is_superuser') = 'on', \
-    pg_has_role('pg_read_all_settings', 'USAGE') OR current_setting('is_superuser') = 'on', \
     current_database()";
 
 const SETTINGS: &str = "SELECT name, current_setting(name, true), setting, unit, array_to_string(enumvals, ',') \
-    FROM pg_settings WHERE vartype <> 'string' OR name IN ('data_directory', 'debug_io_direct', 'log_destination')";
+    FROM pg_settings WHERE vartype <> 'string' OR name = 'data_directory'";
 
 impl ServerFacts {
     /// Asks.
@@ -74,8 +71,7 @@ impl ServerFacts {
             started: number(3),
             clock: number(4),
             may_read_statistics: text(5) == "t",
-            may_read_settings: text(6) == "t",
-            database: text(7),
+            database: text(6),
             is_local,
             ..Self::default()
         };
@@ -93,7 +89,10 @@ impl ServerFacts {
         }
         let identifier = "SELECT system_identifier FROM pg_control_system()";
         // A role without the right to ask is no reason to ask for nothing else.
-        facts.system_identifier = session.query_value(identifier).unwrap_or_default();
+        facts.system_identifier = match session.query_value(identifier) {
+            Err(error) if session.is_over() => return Err(error),
+            given => given.unwrap_or_default(),
+        };
         Ok(facts)
     }
 

@@ -37,5 +37,5 @@ pub use need::Need;
 pub use probe::Probe;
 pub use rules::rules;
 pub use sign::{Alert, Compute, Family, Gather, Judge, Sign, Source, Urgency};
-pub use signs::{FAMILIES, sign_named, signs};
+pub use signs::{FAMILIES, signs};
 pub use watcher::{Thoroughness, WatchOptions, Watcher};

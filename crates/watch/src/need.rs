@@ -8,16 +8,14 @@ use crate::facts::ServerFacts;
 pub enum Need {
     /// What is read came with this major.
     Since(u16, &'static str),
-    /// What is read went away with this major.
-    Before(u16, &'static str),
     /// The server shows what other sessions do to members of `pg_read_all_stats` alone.
     AllStatistics,
-    /// The server shows some settings to members of `pg_read_all_settings` alone.
-    AllSettings,
     /// `track_io_timing`: without it the server counts no times.
     IoTiming,
-    /// `track_counts`: without it the server counts no rows.
+    /// `track_counts`: without it the server counts no rows, transactions and checksum failures.
     Counts,
+    /// `track_activities`: without it sessions do not say what they do.
+    Activities,
     /// Data checksums.
     Checksums,
     /// What only a primary has.
@@ -47,15 +45,9 @@ impl Need {
                     facts.version
                 )
             }),
-            Need::Before(major, what) => (facts.major >= major)
-                .then(|| format!("{what} since PostgreSQL {major}, this is {}", facts.version)),
             Need::AllStatistics => unless(
                 facts.may_read_statistics,
                 "this role lacks pg_monitor (pg_read_all_stats): GRANT pg_monitor TO it",
-            ),
-            Need::AllSettings => unless(
-                facts.may_read_settings,
-                "this role lacks pg_monitor (pg_read_all_settings): GRANT pg_monitor TO it",
             ),
             Need::IoTiming => unless(
                 setting("track_io_timing") == "on",
@@ -63,7 +55,11 @@ impl Need {
             ),
             Need::Counts => unless(
                 setting("track_counts") == "on",
-                "track_counts is off, so that the server counts no rows",
+                "track_counts is off, so that the server counts nothing of databases and tables",
+            ),
+            Need::Activities => unless(
+                setting("track_activities") == "on",
+                "track_activities is off, so that sessions do not say what they do",
             ),
             Need::Checksums => unless(
                 setting("data_checksums") == "on",
@@ -95,11 +91,10 @@ impl Need {
     pub fn words(self) -> String {
         match self {
             Need::Since(major, what) => format!("PostgreSQL {major} or later ({what})"),
-            Need::Before(major, _) => format!("PostgreSQL before {major}"),
             Need::AllStatistics => "pg_monitor".to_owned(),
-            Need::AllSettings => "pg_monitor".to_owned(),
             Need::IoTiming => "track_io_timing".to_owned(),
             Need::Counts => "track_counts".to_owned(),
+            Need::Activities => "track_activities".to_owned(),
             Need::Checksums => "data checksums".to_owned(),
             Need::Primary => "a primary".to_owned(),
             Need::IoWorkers => "io_method = worker".to_owned(),

@@ -79,7 +79,7 @@ impl Probe {
             match session.query(&sql) {
                 Ok(rows) => looks.push(self.parsed(&rows)),
                 Err(error) if session.is_over() => return Err(error),
-                Err(error) => return Ok(Reading::Missing(why_refused(&error))),
+                Err(error) => return Ok(Reading::Refused(why_refused(&error))),
             }
         }
         let table = if self.looks == 1 {
@@ -158,8 +158,10 @@ fn mean(looks: &[Table]) -> Table {
 pub(crate) enum Reading {
     /// Figures.
     Table(Table),
-    /// None, and why.
+    /// None, as the server or the role is, and why.
     Missing(String),
+    /// None this time, and why.
+    Refused(String),
 }
 
 /// The figures of one reading.

@@ -128,7 +128,7 @@ impl Source {
 /// How the figures of one server become one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Gather {
-    /// Added up; where there is a value without labels or of all, that one.
+    /// Added up.
     Sum,
     /// The largest.
     Max,

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use pgclinic_model::document::{SignState, Target, WatchedTarget};
 use pgclinic_servers::{ConnectOptions, ConnectionTarget, Session, SqlError};
@@ -53,7 +53,9 @@ pub enum Thoroughness {
 pub(crate) struct Readings {
     /// The last one.
     pub(crate) now: Reading,
-    /// The one before, where there was one since the server started.
+    /// The last one that gave figures.
+    last: Option<Table>,
+    /// The one before that, where there was one since the server started.
     pub(crate) before: Option<Table>,
     /// The first one since the server started and its statistics were reset.
     pub(crate) first: Option<Table>,
@@ -99,11 +101,19 @@ impl Watcher {
     /// Reads every sign that is due; a server that does not answer is no error but an answer.
     pub fn sample(&mut self, thoroughness: Thoroughness) -> WatchedTarget {
         let begin = Instant::now();
-        let asked = self.ask(thoroughness);
+        let had_session = self.session.is_some();
+        let mut asked = self.ask(thoroughness);
+        // A session that ended since says nothing of the server.
+        if asked.is_err() && had_session {
+            asked = self.ask(thoroughness);
+        }
         self.sample_s = Some(begin.elapsed().as_secs_f64());
         match asked {
             Ok(()) => {
-                self.complete_at = Some(self.facts.clock);
+                if !self.moment().is_refused(signs::probes().into_iter()) {
+                    let now = SystemTime::now().duration_since(UNIX_EPOCH).ok();
+                    self.complete_at = now.map(|now| now.as_secs_f64());
+                }
                 self.document()
             }
             Err(error) => {
@@ -191,8 +201,10 @@ impl Watcher {
 
     fn take(&mut self, probe: &'static Probe, reading: Reading) {
         let old = self.readings.remove(probe.name);
+        let (first, last) = old.map_or((None, None), |old| (old.first, old.last));
         let mut own = Readings {
             now: reading,
+            last: None,
             before: None,
             first: None,
             broken: self
@@ -200,16 +212,18 @@ impl Watcher {
                 .then(|| "the server was restarted between the two samples".to_owned()),
             read_at: Instant::now(),
         };
-        if let (Reading::Table(now), Some(old)) = (&own.now, old) {
-            let last = match old.now {
-                Reading::Table(table) => Some(table),
-                Reading::Missing(_) => None,
-            };
-            if last.as_ref().is_some_and(|last| last.reset != now.reset) {
-                own.broken = Some("its statistics were reset between the two samples".to_owned());
-            } else {
-                own.first = old.first.or_else(|| last.clone());
-                own.before = last;
+        match &own.now {
+            // What it refused once is no reason to begin again.
+            Reading::Missing(_) | Reading::Refused(_) => (own.first, own.last) = (first, last),
+            Reading::Table(now) => {
+                if last.as_ref().is_some_and(|last| last.reset != now.reset) {
+                    own.broken =
+                        Some("its statistics were reset between the two samples".to_owned());
+                } else {
+                    own.first = first.or_else(|| last.clone());
+                    own.before = last;
+                }
+                own.last = Some(now.clone());
             }
         }
         self.readings.insert(probe.name, own);
@@ -236,8 +250,6 @@ impl Watcher {
         let signs: Vec<_> = signs::signs()
             .map(|sign| assess::sign(sign, &moment))
             .collect();
-        let alarms = signs.iter().map(|own| own.state);
-        let alarms = alarms.filter(|state| *state != SignState::NotAvailable);
         WatchedTarget {
             target: self.described(),
             server_version: Some(self.facts.version.clone()),
@@ -246,7 +258,7 @@ impl Watcher {
             server_started_at: Some(self.facts.started),
             sample_s: self.sample_s.unwrap_or_default(),
             unreachable: None,
-            state: alarms.max().unwrap_or_default(),
+            state: signs.iter().map(|own| own.state).max().unwrap_or_default(),
             advice: signs::advice(&moment),
             signs,
         }

@@ -35,6 +35,7 @@ const INTERVAL_S: f64 = 10.0;
 const SETTLING: Duration = Duration::from_millis(500);
 /// A second between two samples keeps the cost for the server small.
 const INTERVAL_MIN_S: f64 = 1.0;
+const INTERVAL_MAX_S: f64 = 86_400.0;
 
 #[derive(Debug, Args)]
 struct Arguments {
@@ -95,8 +96,8 @@ impl Command for Watch {
             .about("Shows the live signs of running servers: screen, metrics, alerts")
             .after_help(
                 "Exit codes of --once: 0 nothing critical, 1 a critical sign, 2 no server\n\
-                 answered, 3 one of several did not; --fail-on warning adds warnings.\n\
-                 --format nagios has codes of plugins: 0 OK, 1 WARNING, 2 CRITICAL.",
+                 answered, 3 not all was answered; --fail-on warning adds warnings.\n\
+                 --format nagios has codes of plugins, 3 where the server refused signs.",
             )
     }
 
@@ -131,11 +132,11 @@ impl Arguments {
     fn interval(&self) -> Result<Duration, Failure> {
         let usual = if self.once { ONCE_S } else { INTERVAL_S };
         let seconds = self.interval.unwrap_or(usual);
-        let interval = Duration::try_from_secs_f64(seconds).ok();
-        let least = Duration::from_secs_f64(INTERVAL_MIN_S);
-        interval
-            .filter(|interval| *interval >= least)
-            .ok_or_else(|| Failure::new(format!("--interval must be {INTERVAL_MIN_S} s or more")))
+        if !(INTERVAL_MIN_S..=INTERVAL_MAX_S).contains(&seconds) {
+            let limits = format!("--interval must be {INTERVAL_MIN_S} s or more, and a day at most");
+            return Err(Failure::new(limits));
+        }
+        Ok(Duration::from_secs_f64(seconds))
     }
 
     fn keeper(&self, world: &mut Env<'_>) -> Result<Keeper, Failure> {
@@ -171,9 +172,7 @@ impl Arguments {
     fn once(&self, keeper: &mut Keeper, world: &mut Env<'_>) -> Result<Exit, Failure> {
         keeper.sample(Thoroughness::All);
         sleep_unless(&world.interrupted, self.interval()?);
-        let document = keeper.sample(Thoroughness::All);
-        let exit = self.exit(&document, world);
-        Ok(self.give(document, exit, world))
+        self.give(keeper.sample(Thoroughness::All), world)
     }
 
     /// Mark, work, mark.
@@ -189,9 +188,7 @@ impl Arguments {
         }
         // Backends send their statistics on when they end, a moment after their client.
         sleep_unless(&world.interrupted, SETTLING);
-        let document = keeper.sample(Thoroughness::All);
-        let exit = self.exit(&document, world);
-        Ok(self.give(document, exit, world))
+        self.give(keeper.sample(Thoroughness::All), world)
     }
 
     /// A document each interval, until somebody wants it to end.
@@ -199,11 +196,10 @@ impl Arguments {
         let interval = self.interval()?;
         let mut left = self.samples.unwrap_or(u64::MAX);
         loop {
-            let document = keeper.sample(Thoroughness::Due);
-            let exit = self.exit(&document, world);
-            let given = self.give(document, exit, world);
+            // A server that is down may be up at the next sample.
+            let given = self.give(keeper.sample(Thoroughness::Due), world)?;
             left = left.saturating_sub(1);
-            if left == 0 || world.is_interrupted() || given == Exit::Failed {
+            if left == 0 || world.is_interrupted() {
                 return Ok(given);
             }
             world.stdout.flush()?;
@@ -214,11 +210,11 @@ impl Arguments {
         }
     }
 
-    fn give(&self, document: WatchDocument, exit: Exit, world: &mut Env<'_>) -> Exit {
-        match self.closed(document, world) {
-            Ok(document) => self.output.give_again(&document, exit, world),
-            Err(failure) => world.report_failed(&failure),
-        }
+    fn give(&self, document: WatchDocument, world: &mut Env<'_>) -> Result<Exit, Failure> {
+        let exit = self.exit(&document, world);
+        let document = self.closed(document, world)?;
+        self.output.write_again(&document, world)?;
+        Ok(exit)
     }
 
     /// The document with the moment of its sample, and with what it may hold.
@@ -237,7 +233,8 @@ impl Arguments {
         }
         if self.output.format == "nagios" {
             return Exit::Status(match document.state() {
-                SignState::Ok | SignState::NotAvailable => StatusCode::Ok,
+                SignState::NotAvailable | SignState::Unknown => StatusCode::Unknown,
+                SignState::Ok => StatusCode::Ok,
                 SignState::Warning => StatusCode::Warning,
                 SignState::Critical => StatusCode::Critical,
             });
@@ -249,7 +246,7 @@ impl Arguments {
         let has = |state| document.count(state) > 0;
         let classes = [
             (has(SignState::Critical), ResultClass::Damage),
-            (unreachable > 0, ResultClass::Incomplete),
+            (unreachable > 0 || has(SignState::Unknown) || document.state() == SignState::NotAvailable, ResultClass::Incomplete),
             (has(SignState::Warning), ResultClass::Warning),
         ];
         let held = classes.into_iter().filter(|(holds, _)| *holds);

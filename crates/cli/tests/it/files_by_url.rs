@@ -6,8 +6,8 @@ use pgclinic_model::document::{DiffDocument, DiffVerdict, MeasureDocument};
 
 use crate::common;
 
-use common::{Ran, hold_ledger, pgclinic, seen, text, told};
-use pgclinic_servers::{Checksums, ConnectionTarget, Server, StopMode};
+use common::{Ran, hold_ledger, pgclinic, seen, text, told, url};
+use pgclinic_servers::{Checksums, Server, StopMode};
 use pgclinic_testkit::{
     TempCopy, as_primary, copy_of, execute, overwrite, seed, server, streamed_backup, value,
 };
@@ -18,14 +18,6 @@ fn start(major: u16) -> (Server, TempCopy) {
     let server = copy.start_with(&as_primary()).expect("a server");
     execute(&server, "CHECKPOINT");
     (server, copy)
-}
-
-fn url(server: &Server, user: &str) -> String {
-    let target = ConnectionTarget {
-        user: user.into(),
-        ..ConnectionTarget::of(server, "clinic")
-    };
-    target.to_string()
 }
 
 /// The document without what names the target, and without the time.

@@ -4,8 +4,8 @@ use pgclinic_model::{CheckDocument, Severity};
 
 use crate::common;
 
-use common::{Ran, count, hold_ledger, pgclinic, seen, text, told};
-use pgclinic_servers::{Checksums, ConnectionTarget, Server, StartOptions, StopMode};
+use common::{Ran, count, hold_ledger, pgclinic, seen, text, told, url};
+use pgclinic_servers::{Checksums, Server, StartOptions, StopMode};
 use pgclinic_testkit::{
     TempCopy, all_majors, as_primary, catch_up, copy_of, execute, overwrite, seed, server, standby,
     value,
@@ -15,14 +15,6 @@ fn start(major: u16, checksums: Checksums) -> (Server, TempCopy) {
     let copy = copy_of(&seed(&server(major), checksums));
     let server = copy.start_with(&as_primary()).expect("a server");
     (server, copy)
-}
-
-fn url(server: &Server, user: &str) -> String {
-    let target = ConnectionTarget {
-        user: user.into(),
-        ..ConnectionTarget::of(server, "clinic")
-    };
-    target.to_string()
 }
 
 fn check(server: &Server, user: &str, more: &[&str]) -> Ran {

@@ -9,24 +9,10 @@ use std::time::Duration;
 use pgclinic_model::document::{SignState, WatchDocument, WatchedSign, WatchedTarget};
 use pgclinic_servers::{Checksums, ConnectionTarget, Server, StartOptions, StopMode};
 use pgclinic_testkit::{
-    TempCopy, all_majors, as_primary, copy_of, execute, overwrite, seed, server, standby, value,
+    all_majors, as_primary, copy_of, execute, overwrite, seed, server, standby, started, value,
 };
 
-use crate::common::{Ran, pgclinic};
-
-fn start(major: u16, options: &StartOptions) -> (Server, TempCopy) {
-    let copy = copy_of(&seed(&server(major), Checksums::On));
-    let server = copy.start_with(options).expect("a server");
-    (server, copy)
-}
-
-fn url(server: &Server, user: &str) -> String {
-    let target = ConnectionTarget {
-        user: user.into(),
-        ..ConnectionTarget::of(server, "clinic")
-    };
-    target.to_string()
-}
+use crate::common::{Ran, pgclinic, skipped, url};
 
 fn once(server: &Server, user: &str, more: &[&str]) -> Ran {
     let url = url(server, user);
@@ -123,7 +109,7 @@ fn every_major_is_read_and_what_it_lacks_is_named() {
 
 #[test]
 fn signs_show_what_was_caused() {
-    let (server, copy) = start(18, &as_primary().with("io_method", "worker"));
+    let (copy, server) = started(18, Checksums::On, &as_primary().with("io_method", "worker"));
     let before = watched(&once(&server, "postgres", &["--format", "json"]));
     assert_eq!(sign(&before, "checksum-failures").state, SignState::Ok);
 
@@ -194,7 +180,7 @@ fn signs_show_what_was_caused() {
 
 #[test]
 fn without_rights_signs_are_missing_and_never_zero() {
-    let (server, _copy) = start(15, &StartOptions::default());
+    let (_copy, server) = started(15, Checksums::On, &StartOptions::default());
     execute(
         &server,
         "CREATE ROLE nobody_here LOGIN; CREATE ROLE clerk LOGIN; GRANT pg_monitor TO clerk",
@@ -240,8 +226,53 @@ fn without_rights_signs_are_missing_and_never_zero() {
 }
 
 #[test]
+fn what_the_server_does_not_count_is_missing_and_never_zero() {
+    let settings = StartOptions::default()
+        .with("track_counts", "off")
+        .with("track_activities", "off");
+    let (_copy, server) = started(18, Checksums::On, &settings);
+    let own = watched(&once(&server, "postgres", &["--format", "json"]).exits(0));
+    for (name, setting) in [
+        ("checksum-failures", "track_counts"),
+        ("rollbacks", "track_counts"),
+        ("relations-created", "track_counts"),
+        ("oldest-transaction", "track_activities"),
+    ] {
+        let sign = sign(&own, name);
+        let why = sign.not_available.as_deref().unwrap_or_default();
+        assert!(
+            why.starts_with(setting) && sign.headline.is_none(),
+            "{sign:?}"
+        );
+    }
+    let advised = sign(&own, "settings-advised");
+    assert_eq!(advised.state, SignState::Warning, "{advised:?}");
+}
+
+#[test]
+fn what_a_lock_keeps_from_being_read_is_unknown() {
+    let (_copy, server) = started(
+        15,
+        Checksums::On,
+        &StartOptions::default().with("fsync", "on"),
+    );
+    let mut holder = server.connect("clinic").expect("a session");
+    holder
+        .execute("BEGIN; LOCK TABLE pg_catalog.pg_largeobject IN ACCESS EXCLUSIVE MODE")
+        .expect("a lock");
+    let own = watched(&once(&server, "postgres", &["--format", "json"]).exits(3));
+    let bytes = sign(&own, "catalog-bytes");
+    assert_eq!(bytes.state, SignState::Unknown, "{bytes:?}");
+    assert!(bytes.headline.is_none() && own.complete_at.is_none());
+    let line = once(&server, "postgres", &["--format", "nagios"])
+        .exits(3)
+        .out;
+    assert!(line.starts_with("PGCLINIC UNKNOWN - "), "{line}");
+}
+
+#[test]
 fn a_standby_and_a_server_that_is_gone_say_so() {
-    let (mut primary, copy) = start(15, &as_primary());
+    let (copy, mut primary) = started(15, Checksums::On, &as_primary());
     let other = copy_of(&seed(&server(15), Checksums::On));
     let mut follower = standby(&other, &primary, StartOptions::default());
     let own = watched(&once(&follower, "postgres", &["--format", "json"]).exits(0));
@@ -268,13 +299,18 @@ fn a_standby_and_a_server_that_is_gone_say_so() {
 
 #[test]
 fn a_restart_between_two_samples_gives_no_rates() {
-    let (mut first, copy) = start(15, &StartOptions::default());
+    let (copy, mut first) = started(15, Checksums::On, &StartOptions::default());
     let target = ConnectionTarget::of(&first, "clinic");
     let options = pgclinic_watch::WatchOptions::default();
     let mut watcher = pgclinic_watch::Watcher::new(target, options.clone());
     let all = pgclinic_watch::Thoroughness::All;
     watcher.sample(all);
     assert!(sign(&watcher.sample(all), "commits").no_rates.is_none());
+    let sessions = "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE pid <> pg_backend_pid() AND backend_type = 'client backend'";
+    assert_eq!(value(&first, sessions), "1");
+    let again = watcher.sample(all);
+    assert_eq!(again.unreachable, None, "another session is opened");
+    assert!(sign(&again, "commits").no_rates.is_none());
     first.stop(StopMode::Immediate).expect("a stop");
     assert!(watcher.sample(all).unreachable.is_some());
     let second = copy.start_with(&StartOptions::default()).expect("a server");
@@ -304,7 +340,7 @@ const HOSTILE: &str = "</script><script>alert(1)</script>\" 1\n\\\u{1b}[2J";
 
 #[test]
 fn the_endpoint_serves_metrics_and_a_page_whatever_tables_are_called() {
-    let (server, _copy) = start(18, &as_primary());
+    let (_copy, server) = started(18, Checksums::On, &as_primary());
     let mut session = server.connect("clinic").expect("a session");
     let name = HOSTILE.replace('"', "\"\"");
     session
@@ -315,6 +351,9 @@ fn the_endpoint_serves_metrics_and_a_page_whatever_tables_are_called() {
     session
         .execute(&format!("DELETE FROM \"{name}\""))
         .expect("dead rows");
+    session
+        .execute("CREATE DATABASE \"all\"")
+        .expect("a database that is not all of them");
     session
         .execute("SELECT pg_stat_force_next_flush()")
         .expect("a flush");
@@ -369,6 +408,8 @@ fn served(address: SocketAddr) {
         named("pgclinic_rollbacks_total")
             .all(|own| matches!(own.value, prometheus_parse::Value::Counter(_)))
     );
+    let of_all = |own: &&prometheus_parse::Sample| own.labels.get("database") == Some("all");
+    assert_eq!(named("pgclinic_rollbacks_total").filter(of_all).count(), 1);
     // That parser takes no label with a brace; promtool does, where it is installed.
     let escaped = r#"relation="public.</script><script>alert(1)</script>\" 1\\n\\\\u{1b}[2J"}"#;
     assert!(body.contains(escaped), "{body}");
@@ -408,7 +449,7 @@ fn promtool_accepts(metrics: &str) {
     let mut promtool = Command::new("promtool");
     promtool.args(["check", "metrics"]).stdin(Stdio::piped());
     let Ok(mut child) = promtool.stdout(Stdio::null()).stderr(Stdio::null()).spawn() else {
-        return;
+        return skipped("no promtool to check metrics with");
     };
     let mut stdin = child.stdin.take().expect("a pipe");
     stdin.write_all(metrics.as_bytes()).expect("metrics");
@@ -463,8 +504,7 @@ fn alerts_fire_on_recorded_series() {
     let mut promtool = Command::new("promtool");
     promtool.args(["test", "rules", "series.yml"]);
     let Ok(ran) = promtool.current_dir(folder.path()).output() else {
-        // Machines without Prometheus have the tests over the register alone.
-        return;
+        return skipped("no promtool to test alerts with");
     };
     let text = String::from_utf8_lossy(&ran.stdout);
     assert!(
@@ -476,7 +516,7 @@ fn alerts_fire_on_recorded_series() {
 
 #[test]
 fn what_a_command_did_is_shown() {
-    let (server, _copy) = start(15, &StartOptions::default());
+    let (_copy, server) = started(15, Checksums::On, &StartOptions::default());
     let url = url(&server, "postgres");
     let folder = server.socket_folder().display();
     let psql = format!(
@@ -486,6 +526,7 @@ fn what_a_command_did_is_shown() {
     let command = if has_psql {
         psql.as_str()
     } else {
+        skipped("no psql to create a table with");
         "echo nothing"
     };
     let ran = pgclinic(&["watch", &url, "--around", command, "--format", "json"]).exits(0);

@@ -24,15 +24,19 @@ pub struct WatchDocument {
     pub elapsed_s: f64,
 }
 
-/// How a sign or a server stands; the last one is the worst.
+/// How a sign or a server stands; the last one is the worst. What could not be read does not count
+/// beside what could.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum SignState {
-    /// As it should be, or a figure without a limit.
+    /// The server does not have it, or not for this role, with the reason beside it.
     #[default]
-    Ok,
-    /// It could not be read here, with the reason beside it.
     NotAvailable,
+    /// As it should be, or a figure without a limit.
+    Ok,
+    /// The server has it and could not be asked: it refused the statement, or a lock or a limit
+    /// was in the way.
+    Unknown,
     /// Somebody should examine it on a working day.
     Warning,
     /// Somebody should examine it now.
@@ -45,6 +49,7 @@ impl SignState {
         match self {
             SignState::Ok => "ok",
             SignState::NotAvailable => "not-available",
+            SignState::Unknown => "unknown",
             SignState::Warning => "warning",
             SignState::Critical => "critical",
         }

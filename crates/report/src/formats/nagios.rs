@@ -1,11 +1,12 @@
 //! `--format nagios`: one line for a monitoring system, as its plugins write it: the state, words,
 //! and after a bar what can be drawn.
 
+use std::cmp::Reverse;
 use std::io;
 
 use pgclinic_model::document::{SignState, WATCH_SCHEMA, WatchDocument};
 
-use crate::watched::{extent, standing_out};
+use crate::watched::{extent, standing_out, state};
 use crate::words::clean;
 use crate::{Document, Format, Options};
 
@@ -42,18 +43,18 @@ impl Format for Nagios {
 
 fn line(document: &WatchDocument) -> String {
     let state = match document.state() {
-        SignState::Ok | SignState::NotAvailable => "OK",
-        SignState::Warning => "WARNING",
-        SignState::Critical => "CRITICAL",
+        SignState::NotAvailable => "UNKNOWN",
+        own => state(own),
     };
     let mut words = vec![extent(document)];
     words.extend(alarms(document));
     let words = clean(&words.join("; ")).replace('|', "/");
     let count = |state| document.count(state);
     format!(
-        "PGCLINIC {state} - {words} | critical={} warnings={} not_available={} unreachable={} time={:.3}s",
+        "PGCLINIC {state} - {words} | critical={} warnings={} unknown={} not_available={} unreachable={} time={:.3}s",
         count(SignState::Critical),
         count(SignState::Warning),
+        count(SignState::Unknown),
         count(SignState::NotAvailable),
         document.unreachable(),
         document.elapsed_s
@@ -65,15 +66,20 @@ fn alarms(document: &WatchDocument) -> Vec<String> {
     let mut alarms = Vec::new();
     for target in &document.targets {
         if let Some(why) = &target.unreachable {
-            alarms.push(format!("{} gives no answer: {why}", target.target.spec));
+            let words = format!("{} gives no answer: {why}", target.target.spec);
+            alarms.push((target.state, words));
         }
         let signs = standing_out(&target.signs).into_iter();
         let signs = signs.filter(|own| own.state >= SignState::Warning);
         alarms.extend(signs.map(|own| {
             let why = own.finding.as_deref().unwrap_or_default();
-            format!("{}: {why}", own.name)
+            (own.state, format!("{}: {why}", own.name))
         }));
     }
-    alarms.truncate(NAMED_MAX);
-    alarms
+    alarms.sort_by_key(|(state, _)| Reverse(*state));
+    let more = alarms.len().saturating_sub(NAMED_MAX);
+    let named = alarms.into_iter().take(NAMED_MAX).map(|(_, words)| words);
+    named
+        .chain((more > 0).then(|| format!("{more} more")))
+        .collect()
 }

@@ -17,7 +17,7 @@ use crate::words::count_of;
 const VALUES_SHOWN: usize = 50;
 
 pub(super) fn view(document: &WatchDocument, options: &Options<'_>) -> View {
-    let own = verdict_state(document);
+    let own = document.state();
     let verdict = Verdict::new(tone(own), state(own), extent(document))
         .about(about(document))
         .meaning(meaning::watch(document))
@@ -48,15 +48,11 @@ pub(super) fn view(document: &WatchDocument, options: &Options<'_>) -> View {
     view
 }
 
-fn verdict_state(document: &WatchDocument) -> SignState {
-    document.state()
-}
-
 fn tone(state: SignState) -> Tone {
     match state {
         SignState::Ok => Tone::Good,
         SignState::NotAvailable => Tone::Plain,
-        SignState::Warning => Tone::Warn,
+        SignState::Warning | SignState::Unknown => Tone::Warn,
         SignState::Critical => Tone::Bad,
     }
 }
@@ -113,7 +109,7 @@ fn stand_out(target: &WatchedTarget) -> Vec<Block> {
     let own = standing_out(&target.signs).into_iter().map(|own| {
         let look = match own.state {
             SignState::Critical => Look::Wrong,
-            SignState::Warning => Look::State,
+            SignState::Warning | SignState::Unknown => Look::State,
             SignState::Ok | SignState::NotAvailable => Look::Quiet,
         };
         let why = own.finding.as_deref().unwrap_or_default();
@@ -170,7 +166,7 @@ fn sign(own: &WatchedSign) -> Block {
             format!("the last {} samples", own.history.len()),
         );
     }
-    if own.state > SignState::NotAvailable {
+    if own.state > SignState::Ok {
         title = title.and(Look::Tag(tone(own.state)), state(own.state));
     }
     let mut blocks = vec![text(own.finding.as_deref().unwrap_or(&own.summary))];

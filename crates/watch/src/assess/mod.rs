@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use pgclinic_model::document::{SignKind, SignState, SignValue, WatchedSign};
+use pgclinic_model::document::{SignKind, SignState, SignUnit, SignValue, WatchedSign};
 
 use crate::facts::ServerFacts;
 use crate::machine::Machine;
@@ -37,9 +37,17 @@ impl<'a> Moment<'a> {
     pub(crate) fn table(&self, probe: &Probe) -> Result<&'a Table, String> {
         match self.readings.get(probe.name).map(|own| &own.now) {
             Some(Reading::Table(table)) => Ok(table),
-            Some(Reading::Missing(why)) => Err(why.clone()),
+            Some(Reading::Missing(why) | Reading::Refused(why)) => Err(why.clone()),
             None => Err("it was not read yet".to_owned()),
         }
+    }
+
+    /// The server refused one of these statements.
+    pub(crate) fn is_refused(&self, mut probes: impl Iterator<Item = &'static Probe>) -> bool {
+        probes.any(|probe| {
+            let own = self.readings.get(probe.name);
+            own.is_some_and(|own| matches!(own.now, Reading::Refused(_)))
+        })
     }
 
     /// How fast a figure grew since the reading before, a second.
@@ -60,9 +68,7 @@ impl<'a> Moment<'a> {
         labels: &[&str],
         column: &str,
     ) -> Result<(f64, f64), String> {
-        let own = self.readings.get(probe.name).ok_or("it was not read yet")?;
-        let before = own.before.as_ref().ok_or_else(|| no_before(own))?;
-        self.grown(probe, labels, column, before)
+        self.grown(probe, labels, column, |own| own.before.as_ref())
     }
 
     /// By how much a figure grew since the first reading, and over how many seconds.
@@ -72,9 +78,7 @@ impl<'a> Moment<'a> {
         labels: &[&str],
         column: &str,
     ) -> Result<(f64, f64), String> {
-        let own = self.readings.get(probe.name).ok_or("it was not read yet")?;
-        let first = own.first.as_ref().ok_or_else(|| no_before(own))?;
-        self.grown(probe, labels, column, first)
+        self.grown(probe, labels, column, |own| own.first.as_ref())
     }
 
     fn grown(
@@ -82,8 +86,10 @@ impl<'a> Moment<'a> {
         probe: &Probe,
         labels: &[&str],
         column: &str,
-        then: &Table,
+        then: fn(&Readings) -> Option<&Table>,
     ) -> Result<(f64, f64), String> {
+        let own = self.readings.get(probe.name).ok_or("it was not read yet")?;
+        let then = then(own).ok_or_else(|| no_before(own))?;
         let now = self.table(probe)?;
         let at = probe.cell_of(column).ok_or("there is no such figure")?;
         let seconds = now
@@ -124,7 +130,12 @@ pub(crate) fn sign(sign: &Sign, moment: &Moment<'_>) -> WatchedSign {
             own.values_omitted = found.omitted;
         }
         Err(why) => {
-            own.state = SignState::NotAvailable;
+            let is_refused = moment.is_refused(sign.source.probes().into_iter());
+            own.state = if is_refused {
+                SignState::Unknown
+            } else {
+                SignState::NotAvailable
+            };
             own.not_available = Some(why);
             return own;
         }
@@ -136,6 +147,9 @@ pub(crate) fn sign(sign: &Sign, moment: &Moment<'_>) -> WatchedSign {
     }
     let most = own.values.len().min(VALUES_MAX);
     own.values_omitted += count_of(own.values.len() - most);
+    if own.values.len() > most {
+        own.values.sort_by(|a, b| b.value.total_cmp(&a.value));
+    }
     own.values.truncate(most);
     own
 }
@@ -246,9 +260,7 @@ fn of_column(
 /// The words for a figure that the server has for nothing.
 fn nothing_of(sign: &Sign) -> &'static str {
     match sign.unit {
-        pgclinic_model::document::SignUnit::Moment => {
-            "it never happened since the statistics were reset"
-        }
+        SignUnit::Moment => "it never happened since the statistics were reset",
         _ => "the server has no figure for it",
     }
 }
@@ -259,12 +271,6 @@ fn headline(sign: &Sign, values: &[SignValue]) -> Option<f64> {
         SignKind::Counter => own.per_second,
         SignKind::Gauge => Some(own.value),
     };
-    let of_all = values
-        .iter()
-        .find(|own| own.labels.values().any(|label| label == "all"));
-    if let Some(own) = of_all {
-        return figure(own);
-    }
     let mut figures = values.iter().filter_map(figure).peekable();
     if figures.peek().is_none() {
         // Nothing of it at this moment is a figure too, but for a counter without a rate.

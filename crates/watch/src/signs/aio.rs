@@ -95,8 +95,7 @@ static WAITS: Probe = Probe {
     columns: &["sessions"],
     needs: &[Need::AllStatistics],
     sql: |_| {
-        "SELECT 'all', count(*) FROM pg_stat_activity WHERE wait_event_type = 'IO' AND pid <> pg_backend_pid() UNION ALL \
-         SELECT wait_event, count(*) FROM pg_stat_activity WHERE wait_event_type = 'IO' AND pid <> pg_backend_pid() \
+        "SELECT wait_event, count(*) FROM pg_stat_activity WHERE wait_event_type = 'IO' AND pid <> pg_backend_pid() \
          GROUP BY 1 ORDER BY 1"
             .to_owned()
     },

@@ -3,7 +3,7 @@
 use pgclinic_model::document::{SignKind, SignState, SignUnit, SignValue};
 
 use super::failed_writes::TRANSACTIONS;
-use super::named;
+use super::{RESET_OF_DATABASE, named};
 use crate::assess::Moment;
 use crate::need::Need;
 use crate::probe::Probe;
@@ -26,10 +26,10 @@ const CREATED_MAX: f64 = 5.0;
 static CATALOGS: Probe = Probe {
     name: "catalogs",
     labels: &["database", "catalog"],
-    columns: &["bytes", "dead", "live", "inserted"],
+    columns: &["bytes", "dead", "live"],
     needs: &[Need::Counts],
     sql: |_| {
-        "SELECT current_database(), c.relname, pg_total_relation_size(c.oid), s.n_dead_tup, s.n_live_tup, s.n_tup_ins \
+        "SELECT current_database(), c.relname, pg_total_relation_size(c.oid), s.n_dead_tup, s.n_live_tup \
          FROM pg_class c JOIN pg_stat_sys_tables s ON s.relid = c.oid \
          WHERE c.relnamespace = 'pg_catalog'::regnamespace AND c.relname IN \
          ('pg_attribute', 'pg_class', 'pg_depend', 'pg_type', 'pg_index', 'pg_attrdef', 'pg_constraint', 'pg_statistic', \
@@ -45,9 +45,12 @@ static CREATED: Probe = Probe {
     name: "relations created",
     labels: &["database"],
     columns: &["created"],
+    has_reset: true,
     needs: &[Need::Counts],
     sql: |_| {
-        "SELECT current_database(), n_tup_ins FROM pg_stat_sys_tables WHERE relid = 'pg_class'::regclass".to_owned()
+        format!(
+            "SELECT current_database(), n_tup_ins, {RESET_OF_DATABASE} FROM pg_stat_sys_tables WHERE relid = 'pg_class'::regclass"
+        )
     },
     ..Probe::PLAIN
 };

@@ -21,7 +21,7 @@ pub(crate) static DATABASES: Probe = Probe {
     labels: &["database"],
     columns: &["failures", "last failure"],
     has_reset: true,
-    needs: &[Need::Checksums],
+    needs: &[Need::Checksums, Need::Counts],
     sql: |_| {
         "SELECT coalesce(datname, '(shared)'), checksum_failures, extract(epoch FROM checksum_last_failure), \
          (SELECT max(stats_reset) FROM pg_stat_database) FROM pg_stat_database ORDER BY 1"

@@ -3,7 +3,7 @@
 
 use pgclinic_model::document::{SignKind, SignState, SignValue};
 
-use super::named;
+use super::{RESET_OF_DATABASE, named};
 use crate::assess::Moment;
 use crate::need::Need;
 use crate::probe::Probe;
@@ -39,6 +39,7 @@ pub(crate) static TRANSACTIONS: Probe = Probe {
         "connections",
     ],
     has_reset: true,
+    needs: &[Need::Counts],
     sql: |_| {
         "SELECT datname, xact_rollback, xact_commit, deadlocks, conflicts, blks_hit, blks_read, temp_files, temp_bytes, numbackends, \
          (SELECT max(stats_reset) FROM pg_stat_database) FROM pg_stat_database WHERE datname IS NOT NULL ORDER BY 1"
@@ -51,10 +52,13 @@ pub(crate) static ROWS: Probe = Probe {
     name: "rows",
     labels: &["database"],
     columns: &["inserted", "dead"],
+    has_reset: true,
     needs: &[Need::Counts],
     sql: |_| {
-        "SELECT current_database(), coalesce(sum(n_tup_ins), 0), coalesce(sum(n_dead_tup), 0) FROM pg_stat_user_tables"
-            .to_owned()
+        format!(
+            "SELECT current_database(), coalesce(sum(n_tup_ins), 0), coalesce(sum(n_dead_tup), 0), {RESET_OF_DATABASE} \
+             FROM pg_stat_user_tables"
+        )
     },
     every_s: 10,
     cost: "One row of pg_class and of the statistics for each table of the database, every 10 s.",

@@ -4,7 +4,7 @@
 use pgclinic_model::document::{SignKind, SignUnit, SignValue};
 
 use super::failed_writes::TRANSACTIONS;
-use super::of;
+use super::{RESET_OF_DATABASE, of};
 use crate::assess::Moment;
 use crate::facts::ServerFacts;
 use crate::need::Need;
@@ -62,11 +62,18 @@ fn io(facts: &ServerFacts) -> String {
             format!("{operation} * op_bytes")
         }
     };
+    // Times of WAL are counted where another setting says so, and are zeros else.
+    let seconds = |column: &str| match facts.shown("track_wal_io_timing") {
+        Some("on") => format!("{column} / 1000"),
+        _ => format!("CASE WHEN object <> 'wal' THEN {column} / 1000 END"),
+    };
     format!(
-        "SELECT backend_type, object, context, reads, {}, read_time / 1000, writes, {}, write_time / 1000, {}, \
+        "SELECT backend_type, object, context, reads, {}, {}, writes, {}, {}, {}, \
          hits, evictions, fsyncs, stats_reset FROM pg_stat_io ORDER BY 1, 2, 3",
         bytes("reads", "read_bytes"),
+        seconds("read_time"),
         bytes("writes", "write_bytes"),
+        seconds("write_time"),
         bytes("extends", "extend_bytes"),
     )
 }
@@ -75,10 +82,11 @@ static BLOCKS: Probe = Probe {
     name: "blocks of relations",
     labels: &["database", "relation"],
     columns: &["read"],
+    has_reset: true,
     sql: |_| {
         format!(
             "SELECT current_database(), schemaname || '.' || relname, coalesce(heap_blks_read, 0) + coalesce(idx_blks_read, 0) \
-             + coalesce(toast_blks_read, 0) + coalesce(tidx_blks_read, 0) FROM pg_statio_all_tables \
+             + coalesce(toast_blks_read, 0) + coalesce(tidx_blks_read, 0), {RESET_OF_DATABASE} FROM pg_statio_all_tables \
              ORDER BY 3 DESC, 2 LIMIT {RELATIONS_MAX}"
         )
     },

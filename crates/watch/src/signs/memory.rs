@@ -31,7 +31,7 @@ static BY_STATE: Probe = Probe {
     name: "connection states",
     labels: &["state"],
     columns: &["connections"],
-    needs: &[Need::AllStatistics],
+    needs: &[Need::AllStatistics, Need::Activities],
     sql: |_| {
         "SELECT coalesce(state, 'none'), count(*) FROM pg_stat_activity WHERE backend_type = 'client backend' \
          GROUP BY 1 ORDER BY 1"
@@ -43,10 +43,10 @@ static BY_STATE: Probe = Probe {
 static OLDEST: Probe = Probe {
     name: "oldest transaction",
     columns: &["seconds", "snapshot age"],
-    needs: &[Need::AllStatistics],
+    needs: &[Need::AllStatistics, Need::Activities],
     sql: |_| {
         "SELECT coalesce(max(extract(epoch FROM clock_timestamp() - xact_start)) FILTER (WHERE backend_type = 'client backend'), 0), \
-         coalesce(max(age(backend_xmin)), 0) FROM pg_stat_activity WHERE pid <> pg_backend_pid()"
+         coalesce(greatest(max(age(backend_xmin)), max(age(backend_xid))), 0) FROM pg_stat_activity WHERE pid <> pg_backend_pid()"
             .to_owned()
     },
     ..Probe::PLAIN

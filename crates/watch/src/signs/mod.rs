@@ -37,14 +37,14 @@ pub static FAMILIES: &[(Family, &[&Sign])] = &[
     (Family::Server, server::SIGNS),
 ];
 
+/// When the statistics of the database began that the session is in, as the last column of its
+/// tables' figures.
+const RESET_OF_DATABASE: &str =
+    "(SELECT stats_reset FROM pg_stat_database WHERE datname = current_database())";
+
 /// Every sign.
 pub fn signs() -> impl Iterator<Item = &'static Sign> {
     FAMILIES.iter().flat_map(|(_, signs)| signs.iter().copied())
-}
-
-/// The sign of this name.
-pub fn sign_named(name: &str) -> Option<&'static Sign> {
-    signs().find(|sign| sign.name == name)
 }
 
 /// Every statement once, in the order of the signs that need it.

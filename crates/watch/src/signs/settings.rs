@@ -27,11 +27,12 @@ const ADVISED: Sign = Sign {
 };
 
 /// Values that lose data, or hide that it is lost.
-const DANGEROUS: [&str; 4] = [
+const DANGEROUS: [&str; 5] = [
     "zero_damaged_pages",
     "ignore_checksum_failure",
     "fsync",
     "full_page_writes",
+    "track_counts",
 ];
 
 /// A rule about a setting: whether another value is advised, and which.
@@ -187,7 +188,7 @@ const RULES: &[Rule] = &[
     Rule {
         setting: "track_counts",
         differs: |own| own.is("off", "on"),
-        reason: "autovacuum does not work without it, nor do the figures here",
+        reason: "autovacuum does not work without it, failed checksums are not counted, nor are the figures here",
         settled_by: "dead-rows",
     },
     Rule {
@@ -254,7 +255,12 @@ fn dangerous(_moment: &Moment<'_>, values: &[SignValue]) -> Option<(SignState, S
         .map(|own| named(own, "setting"))
         .filter(|own| DANGEROUS.contains(own))
         .collect();
-    let words = || format!("{}: data may be lost", set.join(", "));
+    let words = || {
+        format!(
+            "{}: data may be lost, or its loss not be seen",
+            set.join(", ")
+        )
+    };
     (!set.is_empty()).then(|| (SignState::Warning, words()))
 }
 

@@ -49,11 +49,11 @@ pub(crate) static IDS: Probe = Probe {
     name: "ids",
     columns: &["xids", "multixacts"],
     sql: |_| {
-        "SELECT pg_snapshot_xmax(pg_current_snapshot())::text::numeric, \
-         (SELECT next_multixact_id::text::numeric FROM pg_control_checkpoint())"
+        // The control file has the next multixact id as of the last checkpoint, too old for a rate.
+        "SELECT pg_snapshot_xmax(pg_current_snapshot())::text::numeric, mxid_age('1')::bigint & 4294967295"
             .to_owned()
     },
-    cost: "A snapshot, and the control file read once; no id is used up.",
+    cost: "A snapshot and a counter from shared memory; no id is used up.",
     ..Probe::PLAIN
 };
 
@@ -142,7 +142,7 @@ const MULTIXACTS: Sign = Sign {
     name: "multixacts",
     family: Family::Wraparound,
     metric: "pgclinic_multixacts_total",
-    summary: "multixact ids used, as of the last checkpoint",
+    summary: "multixact ids used",
     kind: SignKind::Counter,
     source: Source::Column(&IDS, "multixacts"),
     normal: "Far below the rate of transaction ids.",
@@ -225,10 +225,13 @@ fn stop(facts: &ServerFacts, ids: &Ids) -> f64 {
     f64::from(i32::MAX) - reserve
 }
 
-/// The age beyond which it is late, and how the limit is called. Before 14 there is no failsafe.
+/// The age beyond which it is late, and how the limit is called. Before 14 there is no failsafe;
+/// the server takes at least 1.05 times the age at which it forces vacuum
+/// (`vacuum_xid_failsafe_check`).
 fn failsafe(facts: &ServerFacts, ids: &Ids) -> (f64, &'static str) {
+    let least = facts.number(ids.freeze).map_or(0.0, |freeze| 1.05 * freeze);
     match facts.number(ids.failsafe) {
-        Some(age) => (age, ids.failsafe),
+        Some(age) => (age.max(least), ids.failsafe),
         None => (0.8 * stop(facts, ids), "80 % of the way to the end"),
     }
 }
@@ -289,15 +292,16 @@ fn date(moment: &Moment<'_>, ids: &Ids) -> Result<Vec<SignValue>, String> {
             ids.name
         ));
     }
-    let at = AGES.cell_of(ids.age).unwrap_or_default();
-    let table = moment.table(&AGES)?;
-    let ages = table
-        .rows
-        .iter()
-        .filter_map(|row| row.cells.get(at).copied().flatten());
-    let oldest = ages.fold(0.0, f64::max);
-    let left = (stop(moment.facts, ids) - oldest).max(0.0);
+    let left = (stop(moment.facts, ids) - oldest_age(moment, ids)?).max(0.0);
     Ok(vec![whole(moment.facts.clock + left / (used / seconds))])
+}
+
+fn oldest_age(moment: &Moment<'_>, ids: &Ids) -> Result<f64, String> {
+    let at = AGES.cell_of(ids.age).ok_or("there is no such figure")?;
+    let rows = moment.table(&AGES)?.rows.iter();
+    let ages = rows.filter_map(|row| row.cells.get(at).copied().flatten());
+    ages.reduce(f64::max)
+        .ok_or_else(|| "the server shows no age".to_owned())
 }
 
 /// A date counts only where forced vacuum should have begun: before that a load is no neglect.
@@ -307,12 +311,7 @@ fn date_is_near(
     ids: &Ids,
 ) -> Option<(SignState, String)> {
     let freeze = moment.facts.number(ids.freeze)?;
-    let at = AGES.cell_of(ids.age)?;
-    let table = moment.table(&AGES).ok()?;
-    let ages = table
-        .rows
-        .iter()
-        .filter_map(|row| row.cells.get(at).copied().flatten());
+    let is_late = oldest_age(moment, ids).ok()? > freeze;
     let days = (values.first()?.value - moment.facts.clock) / DAY_S;
     let words = || {
         format!(
@@ -320,7 +319,6 @@ fn date_is_near(
             ids.freeze
         )
     };
-    let is_late = ages.fold(0.0, f64::max) > freeze;
     match days {
         ..7.0 if is_late => Some((SignState::Critical, words())),
         7.0..30.0 if is_late => Some((SignState::Warning, words())),

@@ -6,11 +6,10 @@
 
 use std::ffi::OsString;
 use std::fs;
-use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use crate::common::text;
+use crate::common::{skipped, text};
 use crate::reports_beside::Reports;
 
 const SCRIPT: &str = "tests/it/browser/pages.py";
@@ -29,11 +28,6 @@ fn python() -> Option<OsString> {
     asked
         .is_ok_and(|answer| answer.status.success())
         .then(|| "python3".into())
-}
-
-/// Past what the harness keeps back of a test that passes.
-fn skipped(why: &str) {
-    let _ = writeln!(std::io::stderr(), "skipped: {why}");
 }
 
 fn saved_documents() -> Vec<PathBuf> {

@@ -13,7 +13,7 @@ use std::time::SystemTime;
 
 use pgclinic_cli::{Env, Terminal, run};
 use pgclinic_model::{CheckDocument, Severity};
-use pgclinic_servers::{ConnectionDefaults, Scratch};
+use pgclinic_servers::{ConnectionDefaults, ConnectionTarget, Scratch, Server};
 use pgclinic_testkit::run_as;
 
 /// What a run gave.
@@ -358,4 +358,18 @@ impl SecondPath {
             _ => None,
         }
     }
+}
+
+/// The address of the test database on this server, as this user.
+pub(crate) fn url(server: &Server, user: &str) -> String {
+    let target = ConnectionTarget {
+        user: user.into(),
+        ..ConnectionTarget::of(server, "clinic")
+    };
+    target.to_string()
+}
+
+/// Says that a test could not be run, past what the harness keeps back of a test that passes.
+pub(crate) fn skipped(why: &str) {
+    let _ = writeln!(std::io::stderr(), "skipped: {why}");
 }

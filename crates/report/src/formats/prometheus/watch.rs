@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use pgclinic_model::document::{
-    SignKind, SignState, SignValue, WatchDocument, WatchedSign, WatchedTarget,
+    SignKind, SignState, WatchDocument, WatchedSign, WatchedTarget,
 };
 
 use crate::words::clean;
@@ -135,7 +135,7 @@ fn of_target<'a>(target: &'a WatchedTarget, families: &mut Families<'a>) {
 
 fn state(state: SignState) -> f64 {
     match state {
-        SignState::Ok | SignState::NotAvailable => 0.0,
+        SignState::Ok | SignState::NotAvailable | SignState::Unknown => 0.0,
         SignState::Warning => 1.0,
         SignState::Critical => 2.0,
     }
@@ -144,11 +144,11 @@ fn state(state: SignState) -> f64 {
 fn of_sign<'a>(sign: &'a WatchedSign, server: (&str, &str), families: &mut Families<'a>) {
     let head = (sign.metric.as_str(), sign.summary.as_str(), sign.kind);
     // Nothing of it at this moment is known, and is a zero; unknown has no sample.
-    if sign.values.iter().all(is_sum) && sign.headline == Some(0.0) {
+    if sign.values.is_empty() && sign.headline == Some(0.0) {
         families.add(head, &[server], 0.0);
         return;
     }
-    for own in sign.values.iter().filter(|own| !is_sum(own)) {
+    for own in &sign.values {
         let labels = own
             .labels
             .iter()
@@ -156,9 +156,4 @@ fn of_sign<'a>(sign: &'a WatchedSign, server: (&str, &str), families: &mut Famil
         let labels: Vec<_> = std::iter::once(server).chain(labels).collect();
         families.add(head, &labels, own.value);
     }
-}
-
-/// The sum stands among what it adds up for people alone.
-fn is_sum(own: &SignValue) -> bool {
-    own.labels.values().any(|label| label == "all")
 }

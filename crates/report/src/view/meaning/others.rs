@@ -196,7 +196,13 @@ pub(crate) fn watch(document: &WatchDocument) -> Meaning {
             "A sign is where the server stops or loses data soon, if nobody acts."
         }
         SignState::Warning => "Nothing is lost; a sign is where it should not stay.",
-        SignState::Ok | SignState::NotAvailable => {
+        SignState::Unknown => {
+            "The server refused to show signs that it has: what they would say is not known. The reasons stand with them."
+        }
+        SignState::NotAvailable => {
+            "No sign could be read, so that nothing is known of the server but that it answers."
+        }
+        SignState::Ok => {
             "Nothing that a running server shows of itself is wrong. Pages that nobody reads are not among it: pgclinic check reads all of them."
         }
     })
