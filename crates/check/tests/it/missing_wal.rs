@@ -5,8 +5,9 @@ use std::sync::{Arc, LazyLock};
 
 use crate::roots;
 use pgclinic_cluster::Cluster;
-use pgclinic_model::Level;
+use pgclinic_cluster::wal::Stop;
 use pgclinic_model::document::CheckDocument;
+use pgclinic_model::{Level, Severity};
 use pgclinic_servers::Checksums;
 use pgclinic_source::{Overlay, OverlayPatch};
 use pgclinic_testkit::{TempCopy, all_majors, as_primary, checked, copy_of, directory, seed};
@@ -146,4 +147,48 @@ fn the_last_segment_is_asked_for() {
     let document = found(vec![OverlayPatch::Remove { path: gone }]);
     let mut told = document.coverage.not_checked.iter();
     assert!(told.any(|own| own.why.contains("is needed, from an archive")));
+}
+
+/// The server recycles segments of the timeline that it leaves: under the name of the new one they
+/// hold pages of the old one.
+#[test]
+fn segments_left_by_a_promotion_are_no_wal_that_goes_on() {
+    let mut majors = all_majors().into_iter();
+    let installation = majors.find(|one| one.major == 15).expect("a major");
+    let copy = copy_of(&seed(&installation, Checksums::On));
+    std::fs::write(copy.pgdata.join("standby.signal"), "").expect("a file");
+    let mut server = copy.start_with(&as_primary()).expect("a standby");
+    let mut session = server.connect("clinic").expect("a session");
+    let told = session
+        .query_value("SELECT pg_promote()")
+        .expect("promoted");
+    assert_eq!(told.as_deref(), Some("t"));
+    session
+        .execute("CREATE TABLE public.later AS SELECT 1 AS id")
+        .expect("WAL of the new timeline");
+    server.kill();
+
+    let cluster = pgclinic_testkit::open(&copy.pgdata);
+    let (recovery, replay) = (
+        cluster.recovery().expect("a plan"),
+        cluster.replay().expect("it needs recovery"),
+    );
+    let shape = &recovery.shape;
+    let number = shape.segment_number(replay.end.record);
+    let folder = copy.pgdata.join("pg_wal");
+    let old = shape.segment_name(1, number);
+    let mut stale = std::fs::read(folder.join(old)).expect("the segment that was left");
+    let begin = (number + 1) * SEGMENT as u64;
+    for (at, page) in (begin..).step_by(8192).zip(stale.chunks_exact_mut(8192)) {
+        page[8..16].copy_from_slice(&at.to_le_bytes());
+    }
+    std::fs::write(folder.join(shape.segment_name(2, number + 1)), stale).expect("renamed");
+    let cluster = pgclinic_testkit::open(&copy.pgdata);
+    assert_eq!(cluster.replay().expect("a recovery").stop, Stop::End);
+    let findings = checked(&cluster, Level::Structure).findings;
+    let loud: Vec<_> = findings
+        .iter()
+        .filter(|own| own.severity != Severity::Note)
+        .collect();
+    assert!(loud.is_empty(), "{loud:?}");
 }

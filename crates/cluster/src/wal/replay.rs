@@ -376,12 +376,15 @@ pub(crate) fn relation_map_in<'a>(record: &Record<'a>) -> Option<&'a [u8]> {
 pub(crate) fn goes_on(source: &dyn Source, recovery: &Recovery, end: WalEnd) -> Option<Lsn> {
     let shape = &recovery.shape;
     let mut pages = recovery.pages(source);
-    let mut sound = |at: Lsn| {
-        let header = pages.page(at).and_then(PageHeader::parse);
-        header.is_some_and(|header| header.check(at, shape).is_ok())
-    };
     let page = shape.page_of(end.at.max(end.record));
     let number = shape.segment_number(page);
+    // A promotion renames segments of the timeline that it leaves, and no reader goes back to one.
+    let timeline = recovery.timelines.expected(number);
+    let mut sound = |at: Lsn| {
+        let header = pages.page(at).and_then(PageHeader::parse);
+        let is_of_now = |header: &PageHeader| timeline.is_none_or(|own| header.timeline >= own);
+        header.is_some_and(|header| header.check(at, shape).is_ok() && is_of_now(&header))
+    };
     let segment_end = shape
         .segment_of(page)
         .0
