@@ -2,13 +2,14 @@
 
 use pgclinic_cluster::inventory::is_orphan;
 use pgclinic_cluster::{
-    CHECKPOINT_BYTES, Comparison, DatabaseContext, ForkContext, ForkFiles, Persistence, Relation,
-    selected,
+    CHECKPOINT_BYTES, Cluster, Comparison, DatabaseContext, ForkContext, ForkFiles, Persistence,
+    Relation, State, selected,
 };
 use pgclinic_format::index_page::AccessMethod;
 use pgclinic_format::{Fork, Lsn};
 use pgclinic_model::document::{FileKind, Level, NotChecked};
 use pgclinic_model::plural;
+use pgclinic_source::SourceErrorKind;
 
 use crate::btree::KeyOrder;
 use crate::check::{ForkCx, Limits};
@@ -59,6 +60,14 @@ pub(crate) fn jobs_of<'a>(
             books.unread.insert(files.path(0));
             continue;
         }
+        if let Some(why) = why_empty_is_unread(view.cluster, files) {
+            books.not_checked(NotChecked {
+                what: files.path(0),
+                why,
+                inherent: false,
+            });
+            books.unread.insert(files.path(0));
+        }
         let job = fork_cx(view, files, options.level);
         if is_half_known(view, &job) {
             books.unread.insert(files.path(0));
@@ -84,6 +93,18 @@ pub(crate) fn jobs_of<'a>(
         });
     }
     jobs
+}
+
+/// No pass opens a file without bytes, and the server has to open it all the same.
+fn why_empty_is_unread(cluster: &Cluster, files: &ForkFiles) -> Option<String> {
+    let is_empty = files.segments.iter().all(|segment| segment.len == 0);
+    let is_asked = is_empty && !matches!(cluster.state(), State::Streamed(_));
+    is_asked.then_some(())?;
+    let error = cluster
+        .source()
+        .read_at(&files.path(0), 0, &mut [0])
+        .err()?;
+    (error.kind != SourceErrorKind::NotFound).then(|| error.to_string())
 }
 
 /// Files whose bytes mean nothing: nobody will read them again as they are.

@@ -412,9 +412,17 @@ fn no_permission() {
     fs::create_dir(&home).expect("a directory");
     let closed = std::os::unix::fs::PermissionsExt::from_mode(0o000);
     fs::set_permissions(&home, closed).expect("closed");
+    refused(
+        as_somebody_else(scratch.path(), &["check", text(&home)]),
+        "ermission denied",
+    );
+}
+
+/// The program without the rights of root, from a directory that it may enter.
+fn as_somebody_else(folder: &Path, words: &[&str]) -> Ran {
     let open = std::os::unix::fs::PermissionsExt::from_mode(0o755);
-    fs::set_permissions(scratch.path(), open).expect("open");
-    let program = scratch.path().join("pgclinic");
+    fs::set_permissions(folder, open).expect("open");
+    let program = folder.join("pgclinic");
     // By `cp`: a file that this process writes stays open in whatever another test forks meanwhile,
     // and cannot be run.
     let copied = Command::new("cp")
@@ -428,20 +436,57 @@ fn no_permission() {
     if rustix::process::geteuid().is_root() {
         std::os::unix::process::CommandExt::uid(&mut command, 65534);
     }
-    let output = command
-        .args(["check", text(&home)])
-        .output()
-        .expect("it runs");
+    let output = command.args(words).output().expect("it runs");
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    let ran = Ran {
+    Ran {
         exit: output
             .status
             .code()
             .map_or(255, |code| code.to_le_bytes()[0]),
         out: text(&output.stdout),
         err: text(&output.stderr),
-    };
-    refused(ran, "ermission denied");
+    }
+}
+
+/// The server has to open it, whatever its length.
+#[test]
+fn an_empty_file_without_permission_is_not_healthy() {
+    let copy = newest_copy();
+    // Tablespaces, too.
+    let open = Command::new("find")
+        .args([
+            "-L",
+            text(&copy.pgdata),
+            "-exec",
+            "chmod",
+            "a+rX",
+            "{}",
+            "+",
+        ])
+        .status();
+    assert!(open.is_ok_and(|status| status.success()));
+    let parents = copy.pgdata.ancestors().skip(1).take(2);
+    for parent in parents {
+        let open = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+        fs::set_permissions(parent, open).expect("open");
+    }
+    let base = fs::read_dir(copy.pgdata.join("base/1")).expect("a database");
+    let empty = base
+        .map(|entry| entry.expect("an entry").path())
+        .find(|path| {
+            let name = path.file_name().and_then(|name| name.to_str());
+            let is_main = name.is_some_and(|name| name.bytes().all(|byte| byte.is_ascii_digit()));
+            is_main && path.metadata().is_ok_and(|file| file.len() == 0)
+        });
+    let empty = empty.expect("an empty relation");
+    let scratch = scratch();
+    let sound = as_somebody_else(scratch.path(), &["check", text(&copy.pgdata)]);
+    assert_eq!(sound.exit, 0, "{} {}", sound.out, sound.err);
+    let closed = std::os::unix::fs::PermissionsExt::from_mode(0o000);
+    fs::set_permissions(&empty, closed).expect("closed");
+    let ran = as_somebody_else(scratch.path(), &["check", text(&copy.pgdata)]);
+    assert_eq!(ran.exit, 3, "{} {}", ran.out, ran.err);
+    assert!(ran.out.contains("permission denied"), "{}", ran.out);
 }
 
 /// With mounts of its own, which end with it: the script gets the program and a cluster.
