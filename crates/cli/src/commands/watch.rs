@@ -133,7 +133,8 @@ impl Arguments {
         let usual = if self.once { ONCE_S } else { INTERVAL_S };
         let seconds = self.interval.unwrap_or(usual);
         if !(INTERVAL_MIN_S..=INTERVAL_MAX_S).contains(&seconds) {
-            let limits = format!("--interval must be {INTERVAL_MIN_S} s or more, and a day at most");
+            let limits =
+                format!("--interval must be {INTERVAL_MIN_S} s or more, and a day at most");
             return Err(Failure::new(limits));
         }
         Ok(Duration::from_secs_f64(seconds))
@@ -246,7 +247,12 @@ impl Arguments {
         let has = |state| document.count(state) > 0;
         let classes = [
             (has(SignState::Critical), ResultClass::Damage),
-            (unreachable > 0 || has(SignState::Unknown) || document.state() == SignState::NotAvailable, ResultClass::Incomplete),
+            (
+                unreachable > 0
+                    || has(SignState::Unknown)
+                    || document.state() == SignState::NotAvailable,
+                ResultClass::Incomplete,
+            ),
             (has(SignState::Warning), ResultClass::Warning),
         ];
         let held = classes.into_iter().filter(|(holds, _)| *holds);

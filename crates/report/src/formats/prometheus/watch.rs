@@ -3,9 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use pgclinic_model::document::{
-    SignKind, SignState, WatchDocument, WatchedSign, WatchedTarget,
-};
+use pgclinic_model::document::{SignKind, SignState, WatchDocument, WatchedSign, WatchedTarget};
 
 use crate::words::clean;
 
