@@ -40,7 +40,8 @@ use pgclinic_servers::{ConnectOptions, ConnectionTarget, Session, SqlError};
 use crate::file_names::FileNames;
 use crate::salvage::{
     Destination, Encoding, FinishedTables, Folder, Piece, SalvageError, SalvageOptions, TakeRows,
-    new_account, not_salvaged, sequences::script, suspects::suspect_file, write_text,
+    described_columns, new_account, not_salvaged, sequences::script, suspects::suspect_file,
+    write_text,
 };
 use crate::schema::{CatalogRoom, SchemaFile};
 use crate::text_settings::TextStyle;
@@ -479,7 +480,8 @@ impl<'a> Live<'a> {
         let written = self.files.with(|cluster, catalog| {
             let mut schema = SchemaFile::default();
             let room = CatalogRoom::of(&self.options.memory, &self.options.spill_folder);
-            schema.add(cluster, catalog.database, &room);
+            let described = described_columns(cluster, catalog, &self.options.given);
+            schema.add(cluster, catalog.database, &room, &described);
             schema
         });
         match written {

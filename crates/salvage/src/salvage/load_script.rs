@@ -15,10 +15,12 @@ use pgclinic_model::plural;
 use super::error::SalvageError;
 use super::folder::Folder;
 use super::staging::{QUOTING, STAGE, StagedColumn, Staging, column_names, quoted, staged_columns};
-use super::{Encoding, Rows, SalvageOptions, databases, encoding_of, room_of, sequences};
+use super::{
+    Encoding, Rows, SalvageOptions, databases, described_columns, encoding_of, room_of, sequences,
+};
 use crate::schema::{
-    CatalogRoom, Catalogs, Ddl, ExtensionTable, SESSION, Statement, connected_to, dollar_quoted,
-    encoding_name, extension_table, in_its_database, literal, object_details_in,
+    CatalogRoom, Catalogs, Ddl, DescribedColumns, ExtensionTable, SESSION, Statement, connected_to,
+    dollar_quoted, encoding_name, extension_table, in_its_database, literal, object_details_in,
 };
 use crate::shape::{MainForks, Origin, Table, database_name};
 use crate::stored_types::{OWN_SCHEMA, OwnTypes};
@@ -101,12 +103,14 @@ fn of_database(
         Some(_) => room_of(options),
         None => CatalogRoom::brief(),
     };
-    let catalogs = Catalogs::read(cluster, &catalog, &shared, &room);
+    let described = described_columns(cluster, &catalog, &options.given);
+    let catalogs = Catalogs::read_with(cluster, (&catalog, &shared), &room, &described);
     let own = account.sequences.iter();
     let own = own.filter(|sequence| sequence.database == name);
     let script = Script {
         catalogs: &catalogs,
         catalog: &catalog,
+        described: &described,
         files: MainForks::of_database(cluster, database),
         encoding: encoding_of_files(cluster, database, options),
         options,
@@ -201,6 +205,8 @@ fn encoding_of_files(cluster: &Cluster, database: Oid, options: &SalvageOptions)
 struct Script<'c> {
     catalogs: &'c Catalogs<'c>,
     catalog: &'c Catalog,
+    /// Columns that it does not give.
+    described: &'c DescribedColumns,
     files: MainForks,
     /// Of the files.
     encoding: &'static str,
@@ -305,7 +311,7 @@ impl Script<'_> {
         ordered
     }
 
-    /// Nothing where the file was written by columns that somebody gave.
+    /// Nothing where the file was written by other columns.
     fn describe<'a>(
         &self,
         account: &'a TableAccount,
@@ -313,7 +319,11 @@ impl Script<'_> {
     ) -> Option<Loaded<'a>> {
         let relation = self.catalog.relations.get(&account.oid)?;
         let choice = self.options.column_choice();
-        let table = Table::of(&self.files, self.catalog, relation, choice).ok()?;
+        let table = match self.described.get(&account.oid) {
+            Some(given) => Table::of_given(&self.files, self.catalog, relation, choice, given),
+            None => Table::of(&self.files, self.catalog, relation, choice),
+        };
+        let table = table.ok()?;
         let names = table.columns.iter().map(|column| &column.name);
         if !names.eq(account.columns.iter()) {
             return None;

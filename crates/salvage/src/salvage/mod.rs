@@ -66,7 +66,7 @@ use opening::{
 };
 pub use options::{Destination, Encoding, LOCK_WAIT, Rows, SalvageOptions};
 pub(crate) use ordered_files::{Piece, SuspectFile};
-pub(crate) use plan::{is_of_the_system, not_salvaged};
+pub(crate) use plan::{described_columns, is_of_the_system, not_salvaged};
 pub(crate) use row_sink::TakeRows;
 pub use sampling::guess_columns;
 pub use stream::Stream;
@@ -202,7 +202,9 @@ fn write_schema(
     };
     let mut schema = SchemaFile::default();
     for (database, _) in databases(cluster, &options.selection) {
-        schema.add(cluster, database, &room_of(options));
+        let catalog = cluster.catalog(database);
+        let described = described_columns(cluster, &catalog, &options.given);
+        schema.add(cluster, database, &room_of(options), &described);
     }
     folder::write_text(path, &schema.text(), options.durability)?;
     let own = schema.not_written.into_iter();

@@ -15,6 +15,7 @@ use super::sampling::guessed_table;
 use super::witnesses::page_rows_max;
 use super::{encoding_of, fitting, lost_relations};
 use crate::file_names::FileNames;
+use crate::schema::DescribedColumns;
 use crate::schema::given::GivenTable;
 use crate::shape::{ColumnChoice, ColumnEncoding, MainForks, Table, database_name};
 use crate::texts::Refusal;
@@ -217,7 +218,7 @@ impl Plan {
 }
 
 impl Plan {
-    /// What a person says of columns that the catalogs do not give, else what the rows say.
+    /// Says so where columns are guessed.
     fn description(
         &mut self,
         catalog: &Catalog,
@@ -225,26 +226,61 @@ impl Plan {
         files: &MainForks,
         cluster: &Cluster,
     ) -> Option<GivenTable> {
-        if relation.columns.is_some() {
-            return None;
+        let described = described(catalog, relation, files, cluster, &self.given)?;
+        if described.confidence.is_some() {
+            let what = format!(
+                "columns of table {} of database {}",
+                relation.qualified_name(),
+                catalog.database
+            );
+            let why = "pg_attribute does not give all of them: they are guessed from its rows, and --schema takes what they are";
+            self.not_salvaged.push(not_salvaged(&what, why));
         }
-        let given = self.given.iter().find(|given| is_of(given, relation));
-        if let Some(given) = given {
-            let known = lost_relations::declared_between_known;
-            return Some(known(given, catalog, relation));
-        }
-        let own = files.of(catalog, relation);
-        let (table, _) = guessed_table(cluster, &own, &relation.name)?;
-        let table = lost_relations::with_known_columns(table, catalog, relation);
-        let what = format!(
-            "columns of table {} of database {}",
-            relation.qualified_name(),
-            catalog.database
-        );
-        let why = "pg_attribute does not give all of them: they are guessed from its rows, and --schema takes what they are";
-        self.not_salvaged.push(not_salvaged(&what, why));
-        Some(table)
+        Some(described)
     }
+}
+
+/// What a person says of columns that the catalogs do not give, else what the rows say.
+fn described(
+    catalog: &Catalog,
+    relation: &Relation,
+    files: &MainForks,
+    cluster: &Cluster,
+    given: &[GivenTable],
+) -> Option<GivenTable> {
+    if relation.columns.is_some() {
+        return None;
+    }
+    if let Some(given) = given.iter().find(|given| is_of(given, relation)) {
+        let known = lost_relations::declared_between_known;
+        return Some(known(given, catalog, relation));
+    }
+    let own = files.of(catalog, relation);
+    let (table, _) = guessed_table(cluster, &own, &relation.name)?;
+    Some(lost_relations::with_known_columns(table, catalog, relation))
+}
+
+/// The columns of all tables of a database that its catalogs do not give, for its schema: those by
+/// which the rows are read.
+pub(crate) fn described_columns(
+    cluster: &Cluster,
+    catalog: &Catalog,
+    given: &[GivenTable],
+) -> DescribedColumns {
+    let relations = catalog.relations.values();
+    let mut nameless = relations
+        .filter(|relation| relation.columns.is_none() && relation.oid >= FIRST_NORMAL_OID)
+        .peekable();
+    if nameless.peek().is_none() {
+        return DescribedColumns::new();
+    }
+    let files = MainForks::of_database(cluster, catalog.database);
+    nameless
+        .filter_map(|relation| {
+            let described = described(catalog, relation, &files, cluster, given)?;
+            Some((relation.oid, described))
+        })
+        .collect()
 }
 
 /// Why an unlogged table has no rows.

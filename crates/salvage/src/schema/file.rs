@@ -4,6 +4,7 @@ use pgclinic_cluster::{Cluster, Database};
 use pgclinic_format::Oid;
 use pgclinic_model::document::NotChecked;
 
+use super::catalog::DescribedColumns;
 use super::ddl::Ddl;
 use super::identifier::{Quoting, literal};
 use super::long_text::{CatalogRoom, Statement};
@@ -27,12 +28,18 @@ struct Part {
 
 impl SchemaFile {
     /// Adds the schema of a database.
-    pub(crate) fn add(&mut self, cluster: &Cluster, oid: Oid, room: &CatalogRoom) {
+    pub(crate) fn add(
+        &mut self,
+        cluster: &Cluster,
+        oid: Oid,
+        room: &CatalogRoom,
+        described: &DescribedColumns,
+    ) {
         let Some(database) = cluster.databases.get(&oid) else {
             return;
         };
         let name = display_name(database);
-        let ddl = Ddl::within(cluster, oid, room);
+        let ddl = Ddl::within(cluster, oid, room, described);
         if FROM_INITDB.contains(&name.as_str()) && ddl.is_bare() {
             return;
         }

@@ -20,7 +20,7 @@ mod object_names;
 mod refusal;
 mod sequence_columns;
 
-pub(crate) use catalog::Catalogs;
+pub(crate) use catalog::{Catalogs, DescribedColumns};
 pub use ddl::{Ddl, Refused};
 pub(crate) use ddl::{
     ExtensionTable, SESSION, Step, each_object_detail, encoding_name, extension_table,

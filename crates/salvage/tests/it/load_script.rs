@@ -5,10 +5,8 @@ use pgclinic_model::Glob;
 use crate::common;
 
 use std::os::unix::fs::PermissionsExt;
-use std::path::Path;
-use std::process::Command;
 
-use common::{copied, options, salvaged, session};
+use common::{copied, open_folder, options, psql, salvaged, session};
 use pgclinic_servers::{
     Checksums, InitOptions, Installation, Scratch, Server, StartOptions, StopMode, initdb,
 };
@@ -43,19 +41,6 @@ const TABLES: &str = "CREATE SCHEMA \"od\"\"d s'chema\"; \
     INSERT INTO \"od\"\"d s'chema\".\"T, \\ \u{e4}\" VALUES (NULL, '2020-01-01'), ('', NULL), ('\\.', 'infinity'); \
     CREATE MATERIALIZED VIEW public.counted AS SELECT count(*) FROM public.a_child; CHECKPOINT";
 
-fn psql(installation_psql: &Path, server: &Server, database: &str, folder: &Path) -> String {
-    let mut command: Command = run_as().command(installation_psql);
-    command
-        .args([
-            "-X", "-q", "-U", "postgres", "-d", database, "-f", "load.sql",
-        ])
-        .arg("-h")
-        .arg(server.socket_folder())
-        .current_dir(folder);
-    let output = command.output().expect("psql runs");
-    String::from_utf8_lossy(&output.stderr).into_owned()
-}
-
 /// A running server with a database of these tables.
 fn shop(installation: &Installation, statements: [&str; 2]) -> (TempCopy, Server) {
     let copy = copy_of(&seed(installation, Checksums::On));
@@ -81,9 +66,7 @@ fn loads(form: &str, with_schema: bool) {
     let expected: Vec<_> = copied(&running, "shop", "").into_values().collect();
     running.stop(StopMode::Fast).expect("stopped");
 
-    let folder = tempfile::tempdir().expect("a directory");
-    let open = std::fs::Permissions::from_mode(0o755);
-    std::fs::set_permissions(folder.path(), open).expect("open to all");
+    let folder = open_folder();
     let destination = folder.path().join("out");
     let mut options = options(&destination, form);
     options.selection.databases = vec![Glob::new("shop")];
@@ -175,9 +158,7 @@ fn rows_of_an_extension_are_its_own() {
         .expect("a row");
     running.stop(StopMode::Fast).expect("stopped");
 
-    let folder = tempfile::tempdir().expect("a directory");
-    let open = std::fs::Permissions::from_mode(0o755);
-    std::fs::set_permissions(folder.path(), open).expect("open to all");
+    let folder = open_folder();
     let destination = folder.path().join("out");
     let mut options = options(&destination, "copy");
     options.selection.databases = vec![Glob::new("shop")];

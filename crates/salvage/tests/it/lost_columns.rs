@@ -5,12 +5,13 @@ use std::collections::BTreeSet;
 use std::fs::OpenOptions;
 use std::os::unix::fs::FileExt;
 
+use pgclinic_model::Glob;
 use pgclinic_model::document::{Outcome, SalvageReport, TableAccount};
 use pgclinic_salvage::schema::given::tables_in;
 use pgclinic_servers::{Checksums, Server, StopMode};
 use pgclinic_testkit::{TempCopy, copy_of, seed, server};
 
-use crate::common::{self, Lines, copied, lines, options, salvaged, session};
+use crate::common::{self, Lines, copied, lines, open_folder, options, psql, salvaged, session};
 
 const PAGE: u64 = 8192;
 const TYPED: &[&str] = &[
@@ -136,4 +137,69 @@ fn a_table_that_cannot_be_read_is_lost_with_all_rows() {
     assert_eq!((account.rows.lost, account.rows.lost_estimated), (300, 300));
     assert_eq!(account.file, None);
     assert!(report.totals.lost >= 300, "{:#?}", report.totals);
+}
+
+/// What is found of the columns is in the schema too, so that what was written is loaded.
+#[test]
+fn a_table_is_made_again_with_the_columns_that_are_found() {
+    let Some(tool) = server(15).tool("psql") else {
+        // A fetched server comes without client programs; an installed one has them.
+        return;
+    };
+    let statements = [TYPED, UNTOLD].concat();
+    let both = "true OR (attrelid = 'untold'::regclass AND attnum > 0)";
+    let (copy, truth) = without_columns(&statements, "typed", both);
+    let folder = open_folder();
+    let out = folder.path().join("out");
+    let mut options = options(&out, "copy");
+    options.selection.databases = vec![Glob::new("shop")];
+    options.ddl = Some(folder.path().join("schema.sql"));
+    let report = salvaged(&copy.pgdata, &options);
+    let told = format!("{:#?}", report.not_salvaged);
+    assert!(
+        told.contains("13 columns are put together from other places"),
+        "{told}"
+    );
+
+    let other = copy_of(&seed(&server(15), Checksums::Off));
+    let running = other.start().expect("a server");
+    let again = "CREATE DATABASE again TEMPLATE template0";
+    session(&running, "postgres")
+        .execute(again)
+        .expect("a database");
+    let said = psql(&tool, &running, "again", &out);
+    assert!(said.is_empty(), "{said}");
+    let found = copied(&running, "again", "");
+    let rows = |table: &str| found.get(&format!("again/public.{table}"));
+    assert!(rows("typed") == Some(&truth), "{found:?}");
+    assert_eq!(rows("untold").map(Lines::len), Some(300));
+    let key = "SELECT count(*) FROM pg_index WHERE indrelid = 'typed'::regclass";
+    let indexes = session(&running, "again")
+        .query_value(key)
+        .expect("indexes");
+    assert_eq!(indexes.as_deref(), Some("3"));
+}
+
+/// Nothing is known of its columns: no empty table stands for it.
+#[test]
+fn a_table_whose_columns_are_lost_is_not_made_without_them() {
+    let statements = [
+        "CREATE TABLE untold (id int, note text)",
+        "CREATE TYPE pair AS (a int, b text)",
+    ];
+    let both =
+        "true OR (attrelid = (SELECT typrelid FROM pg_type WHERE typname = 'pair') AND attnum > 0)";
+    let (copy, _) = without_columns(&statements, "untold", both);
+    let folder = tempfile::tempdir().expect("a directory");
+    let mut options = options(&folder.path().join("out"), "copy");
+    options.selection.databases = vec![Glob::new("shop")];
+    let schema = folder.path().join("schema.sql");
+    options.ddl = Some(schema.clone());
+    let report = salvaged(&copy.pgdata, &options);
+    assert_ne!(report.outcome, Outcome::Whole);
+    let schema = std::fs::read_to_string(schema).expect("a schema");
+    for lost in ["TABLE public.untold", "TYPE public.pair"] {
+        let told = format!("NOT WRITTEN: {lost}: its 2 columns are lost from pg_attribute");
+        assert!(schema.contains(&told), "{schema}");
+    }
 }

@@ -26,8 +26,8 @@ use super::plan::{Plan, Planned, not_salvaged};
 use super::row_sink::RowSink;
 use super::staging::{QUOTING, STAGE, column_names, quoted};
 use super::{
-    DatabaseInputs, Replaying, SalvageOptions, charset_of, is_own, large_objects, loss_search,
-    lost_relations, plan_of, room_of, sequences, style_of,
+    DatabaseInputs, Replaying, SalvageOptions, charset_of, described_columns, is_own,
+    large_objects, loss_search, lost_relations, plan_of, room_of, sequences, style_of,
 };
 use crate::formats::form_named;
 use crate::schema::{Catalogs, Ddl, SESSION, Step, question_for_full_schemas};
@@ -60,7 +60,9 @@ pub(super) fn load(
     options.form = form_named("copy").expect("a form of the register");
     options.text = TextStyle::for_a_server();
     let (catalog, shared) = (cluster.catalog(database), cluster.catalog(0));
-    let catalogs = Catalogs::read(cluster, &catalog, &shared, &room_of(&options));
+    let described = described_columns(cluster, &catalog, &options.given);
+    let room = room_of(&options);
+    let catalogs = Catalogs::read_with(cluster, (&catalog, &shared), &room, &described);
     let ddl = Ddl::of_catalogs(&catalogs);
     let refused = ddl.refused.iter();
     account

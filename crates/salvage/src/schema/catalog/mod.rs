@@ -7,17 +7,21 @@
 mod array;
 mod long_values;
 mod read;
+mod rebuilt_columns;
 mod rebuilt_rows;
 mod table;
 
+pub(crate) use rebuilt_columns::DescribedColumns;
 pub(crate) use table::{Row, Table};
 
 use super::long_text::TextStore;
+use super::refusal::{Refusal, Written};
 
 use std::collections::HashMap;
 
 use pgclinic_cluster::{Catalog, CatalogEncoding};
 use pgclinic_format::Oid;
+use pgclinic_model::{plural, verb_of};
 
 /// The schema of everything that a name without schema is looked up in first.
 pub(crate) const PG_CATALOG: Oid = 11;
@@ -66,6 +70,25 @@ impl Catalogs<'_> {
         attributes
             .into_iter()
             .find(|row| row.int("attnum") == number)
+    }
+
+    /// The same of a row of `pg_class`; refused where not all of them are known.
+    pub(crate) fn all_attributes(&self, relation: Row<'_>) -> Written<Vec<Row<'_>>> {
+        let attributes = self.attributes(relation.id());
+        let count = relation.int("relnatts");
+        let is_known = |number: i64| attributes.iter().any(|row| row.int("attnum") == number);
+        let missing = (1..=count).filter(|number| !is_known(*number)).count();
+        if missing == 0 {
+            return Ok(attributes);
+        }
+        let (columns, are) = (plural(missing, "column"), verb_of(missing, "are"));
+        let rest = match usize::try_from(count) == Ok(missing) {
+            true => format!("its {columns} {are} lost from pg_attribute"),
+            false => format!("{columns} of its {count} {are} lost from pg_attribute"),
+        };
+        Err(Refusal(format!(
+            "{rest}; --schema takes what is known of them"
+        )))
     }
 
     /// The user's columns of a relation by number, dropped ones too.

@@ -13,6 +13,8 @@ use pgclinic_model::{plural, verb_of};
 use super::super::long_text::{CatalogRoom, TextStore};
 use super::Catalogs;
 use super::long_values::LongValues;
+use super::rebuilt_columns::DescribedColumns;
+use super::rebuilt_rows::Values;
 use super::table::{Table, Taken};
 
 /// The catalogs that are read, each with the columns that its rows are found by.
@@ -93,6 +95,17 @@ impl<'a> Catalogs<'a> {
         shared: &Catalog,
         room: &CatalogRoom,
     ) -> Self {
+        let nothing = DescribedColumns::new();
+        Catalogs::read_with(cluster, (catalog, shared), room, &nothing)
+    }
+
+    /// The same with columns that they do not give, but a person or the rows of the tables.
+    pub(crate) fn read_with(
+        cluster: &Cluster,
+        (catalog, shared): (&'a Catalog, &Catalog),
+        room: &CatalogRoom,
+        described: &DescribedColumns,
+    ) -> Self {
         let mut catalogs = Catalogs {
             catalog,
             major: cluster.layout.major,
@@ -124,9 +137,23 @@ impl<'a> Catalogs<'a> {
             catalogs.tables.extend(read);
             catalogs.troubles.extend(troubles);
         }
-        let keys = WANTED.iter().find(|(name, _)| *name == "pg_class");
-        catalogs.add_rebuilt_rows(keys.map_or(&[], |(_, keys)| *keys));
+        catalogs.add_rebuilt_rows();
+        catalogs.add_rebuilt_columns(described);
         catalogs
+    }
+
+    /// Puts rows among those of a catalog that was read.
+    pub(super) fn add_rows(&mut self, name: &str, rows: &[Values]) {
+        let Some(table) = self.tables.get_mut(name).filter(|_| !rows.is_empty()) else {
+            return;
+        };
+        for row in rows {
+            table.push_named(row);
+        }
+        let keys = WANTED.iter().find(|(wanted, _)| *wanted == name);
+        for key in keys.map_or(&[][..], |(_, keys)| *keys) {
+            table.key(key);
+        }
     }
 }
 

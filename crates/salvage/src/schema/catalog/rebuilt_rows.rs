@@ -19,11 +19,11 @@ const HEAP: Oid = 2;
 const RULE_OF_A_VIEW: &str = "_RETURN";
 
 /// Values by column.
-type Values = Vec<(&'static str, Vec<u8>)>;
+pub(super) type Values = Vec<(&'static str, Vec<u8>)>;
 
 impl Catalogs<'_> {
     /// Puts the rows that are lost among those of `pg_class`.
-    pub(super) fn add_rebuilt_rows(&mut self, keys: &[&'static str]) {
+    pub(super) fn add_rebuilt_rows(&mut self) {
         let lost = self.catalog.lost_relations.iter();
         let lost = lost.filter_map(|lost| {
             let relation = self.catalog.relations.get(&lost.oid?)?;
@@ -31,20 +31,9 @@ impl Catalogs<'_> {
             let values = is_missing.then(|| self.values_of(relation)).flatten()?;
             Some((relation.oid, values))
         });
-        let rows: Vec<(Oid, Values)> = lost.collect();
-        let Some(table) = self.tables.get_mut("pg_class").filter(|_| !rows.is_empty()) else {
-            return;
-        };
-        for (_, row) in &rows {
-            table.push_named(row);
-        }
-        for key in keys {
-            table.key(key);
-        }
-        let users = rows
-            .iter()
-            .filter(|(oid, _)| *oid >= FIRST_NORMAL_OID)
-            .count();
+        let (oids, rows): (Vec<Oid>, Vec<Values>) = lost.unzip();
+        self.add_rows("pg_class", &rows);
+        let users = oids.iter().filter(|oid| **oid >= FIRST_NORMAL_OID).count();
         if users > 0 {
             self.troubles.push(format!(
                 "pg_class: {users} {are} put together from other catalogs: options and rights of what they describe, and bounds of partitions, are lost", users = plural(users, "row"), are = verb_of(users, "are")));

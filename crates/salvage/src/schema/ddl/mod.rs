@@ -36,7 +36,7 @@ use pgclinic_cluster::Cluster;
 use pgclinic_format::Oid;
 use pgclinic_model::document::NotChecked;
 
-use super::catalog::Catalogs;
+use super::catalog::{Catalogs, DescribedColumns};
 use super::long_text::{CatalogRoom, Statement};
 use item::{Item, Items, Stage};
 
@@ -115,14 +115,21 @@ impl Ddl {
 
     /// Reads the catalogs of a database and writes its schema, all of it in memory.
     pub fn of_database(cluster: &Cluster, database: Oid) -> Ddl {
-        Ddl::within(cluster, database, &CatalogRoom::unlimited())
+        let described = DescribedColumns::new();
+        Ddl::within(cluster, database, &CatalogRoom::unlimited(), &described)
     }
 
-    /// The same; what is long stands in a temporary file.
-    pub(crate) fn within(cluster: &Cluster, database: Oid, room: &CatalogRoom) -> Ddl {
+    /// The same; what is long stands in a temporary file. `described` are columns that the catalogs
+    /// do not give.
+    pub(crate) fn within(
+        cluster: &Cluster,
+        database: Oid,
+        room: &CatalogRoom,
+        described: &DescribedColumns,
+    ) -> Ddl {
         let catalog = cluster.catalog(database);
         let shared = cluster.catalog(0);
-        let catalogs = Catalogs::read(cluster, &catalog, &shared, room);
+        let catalogs = Catalogs::read_with(cluster, (&catalog, &shared), room, described);
         Ddl::of_catalogs(&catalogs)
     }
 

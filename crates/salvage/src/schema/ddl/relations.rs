@@ -74,7 +74,7 @@ fn create(catalogs: &Catalogs<'_>, row: Row<'_>, word: &str, name: &str) -> Writ
     let is_partition = row.flag("relispartition");
     let of_type = row.oid("reloftype");
     let mut parts = Vec::new();
-    for attribute in catalogs.attributes(row.id()) {
+    for attribute in catalogs.all_attributes(row)? {
         let is_inherited = !attribute.flag("attislocal") && !is_partition;
         if attribute.flag("attisdropped") || is_inherited {
             continue;

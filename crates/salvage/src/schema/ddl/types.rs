@@ -144,8 +144,12 @@ pub(super) fn collate(catalogs: &Catalogs<'_>, collation: u32, ty: u32) -> Writt
 }
 
 fn composite(catalogs: &Catalogs<'_>, row: Row<'_>, name: &str) -> Written<String> {
+    let relation = row.oid("typrelid");
+    let relation = catalogs
+        .row("pg_class", relation)
+        .ok_or_else(|| Refusal::absent("relation", relation))?;
     let mut fields = Vec::new();
-    for attribute in catalogs.attributes(row.oid("typrelid")) {
+    for attribute in catalogs.all_attributes(relation)? {
         if attribute.flag("attisdropped") {
             continue;
         }

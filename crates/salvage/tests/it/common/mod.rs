@@ -3,7 +3,9 @@
 
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use pgclinic_model::Selection;
 use pgclinic_model::document::SalvageReport;
@@ -14,7 +16,7 @@ use pgclinic_salvage::{
 };
 use pgclinic_servers::{ConnectOptions, Server, Session};
 use pgclinic_spill::MemoryPlan;
-use pgclinic_testkit::{Quiet, open};
+use pgclinic_testkit::{Quiet, open, run_as};
 
 /// Rows, each as the server or a file has it, in any order.
 pub(crate) type Lines = Vec<Vec<u8>>;
@@ -211,4 +213,26 @@ pub(crate) fn with_suspects(stem: &Path) -> Vec<String> {
     let good = text.lines().skip(1).map(str::to_owned);
     let suspect = suspects(stem).into_iter().map(|(_, row)| row);
     good.chain(suspect).collect()
+}
+
+/// A directory that the server's user may look into.
+pub(crate) fn open_folder() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().expect("a directory");
+    let open = std::fs::Permissions::from_mode(0o755);
+    std::fs::set_permissions(folder.path(), open).expect("open to all");
+    folder
+}
+
+/// Has psql read `load.sql` of this directory, and gives what it says against it.
+pub(crate) fn psql(tool: &Path, server: &Server, database: &str, folder: &Path) -> String {
+    let mut command: Command = run_as().command(tool);
+    command
+        .args([
+            "-X", "-q", "-U", "postgres", "-d", database, "-f", "load.sql",
+        ])
+        .arg("-h")
+        .arg(server.socket_folder())
+        .current_dir(folder);
+    let output = command.output().expect("psql runs");
+    String::from_utf8_lossy(&output.stderr).into_owned()
 }
