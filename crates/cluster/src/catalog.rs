@@ -34,7 +34,7 @@ use crate::state::State;
 use crate::types::TypeRows;
 use crate::visibility::RowState;
 use crate::witness::{
-    LostColumn, LostRelation, PagesLost, index_of_rows, pages_lost, schema_names,
+    LostColumn, LostRelation, LostType, PagesLost, index_of_rows, pages_lost, schema_names,
 };
 
 const BTREE: Oid = 403;
@@ -91,6 +91,8 @@ pub struct Catalog {
     pub lost_columns: BTreeMap<Oid, Vec<LostColumn>>,
     /// What `pg_attribute` has of relations of which it does not have all columns.
     pub partial_columns: BTreeMap<Oid, Vec<Column>>,
+    /// Types whose rows in `pg_type` are lost, as its indexes name them.
+    pub lost_types: Vec<LostType>,
     by_file: HashMap<(Oid, Oid), Oid>,
     collations: BTreeMap<Oid, Collation>,
     sequences: BTreeMap<Oid, SequenceBounds>,
@@ -171,6 +173,7 @@ impl Catalog {
             names_unread: false,
             lost_columns: BTreeMap::new(),
             partial_columns: BTreeMap::new(),
+            lost_types: Vec::new(),
             by_file: HashMap::new(),
             collations: BTreeMap::new(),
             sequences: BTreeMap::new(),
@@ -281,7 +284,7 @@ pub(crate) struct Reader<'a> {
     /// Rows that were taken as live because nobody knows what became of their transactions.
     pub(crate) unknown_rows: u64,
     /// Where the rows of catalogs stand that were read by their own columns.
-    places: BTreeMap<Oid, RowPlaces>,
+    pub(crate) places: BTreeMap<Oid, RowPlaces>,
     lost_pages: BTreeSet<(Oid, BlockNo)>,
 }
 
@@ -337,6 +340,7 @@ impl Reader<'_> {
         catalog.types = TypeRows::read(&catalog.relations, |relation, each| {
             self.rows_of(relation, each)
         });
+        self.find_lost_types(catalog);
         self.type_lost_columns(catalog);
         self.name_lost_by_type(catalog);
         self.doubt_lost_pages(&catalog.relations);

@@ -92,7 +92,8 @@ fn find_lost_databases(
     let Some(places) = places else {
         return;
     };
-    cluster.lost_databases = lost_databases(cluster, global, places, databases);
+    let named = lost_databases(cluster, global, places, databases);
+    cluster.lost_databases = named.lost;
     let proves = cluster.may_compare(Comparison::CatalogEntriesWithPages);
     for lost in &cluster.lost_databases {
         if let Some(database) = databases.get_mut(&lost.oid) {
@@ -105,5 +106,22 @@ fn find_lost_databases(
         let why = "its row in pg_database is lost, and with it encoding, owner and settings";
         let what = format!("what pg_database says of database {name}");
         cluster.troubles.push(ReadGap::new(what, why));
+    }
+    for absent in named.without_directory.iter().filter(|_| proves) {
+        let name = absent
+            .name
+            .clone()
+            .unwrap_or_else(|| absent.oid.to_string());
+        let state = match absent.is_unread {
+            true => "the page of its row cannot be read",
+            false => "its row is lost",
+        };
+        let why = format!(
+            "an index of pg_database names it (OID {oid}), {state}, and it has no directory: nothing tells whether it was dropped or is lost with everything in it",
+            oid = absent.oid
+        );
+        cluster
+            .troubles
+            .push(ReadGap::new(format!("database {name}"), why));
     }
 }

@@ -1,10 +1,10 @@
 //! What a catalog takes from the witnesses of its lost rows while it is read.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use pgclinic_format::Oid;
 use pgclinic_format::datum::TypeKind;
-use pgclinic_format::oid::{PG_ATTRIBUTE, PG_CLASS};
+use pgclinic_format::oid::{PG_ATTRIBUTE, PG_CLASS, PG_CONSTRAINT, PG_TYPE};
 use pgclinic_model::{plural, verb_of};
 
 use crate::attached_columns::{is_gapless, sort_columns};
@@ -14,8 +14,8 @@ use crate::relation::{Column, Persistence, RelKind, Relation};
 use crate::row_places::RowPlaces;
 use crate::witness::{
     CATALOGS_WITH_TYPES, ClassWitness, ColumnTypes, Gap, KnownType, LostColumn, LostRelations,
-    PagesLost, Relatives, column_like, column_of_indexes, column_of_type, lost_columns,
-    lost_relations, owner_by_toast_name, rebuilt, settle_kind,
+    LostType, PagesLost, Relatives, base_of_domain, column_like, column_of_indexes, column_of_type,
+    lost_columns, lost_relations, lost_types, owner_by_toast_name, rebuilt, settle_kind,
 };
 
 /// Stands for the schema of a relation where nothing tells it.
@@ -195,6 +195,66 @@ impl Reader<'_> {
             .retain(|_, columns| !columns.is_empty());
     }
 
+    /// Asks the indexes of `pg_type` for types that it lost, and other catalogs for what they are
+    /// made of. An array comes after its elements.
+    pub(crate) fn find_lost_types(&mut self, catalog: &mut Catalog) {
+        let Some(places) = self.places.get(&PG_TYPE) else {
+            return;
+        };
+        let is_sound = places.is_sound() && !places.has_zeroed();
+        if is_sound && !catalog.types.lacks_some(&catalog.relations) {
+            return;
+        }
+        let has_row = |oid| catalog.types.has_row(oid);
+        let lost = lost_types(self.cluster, self.home, self.words, places, &has_row);
+        if lost.is_empty() {
+            return;
+        }
+        if is_sound
+            && self
+                .cluster
+                .may_compare(Comparison::CatalogEntriesWithPages)
+        {
+            let types = plural(lost.len(), "type");
+            self.trouble(
+                "pg_type",
+                format!("it does not have {types} that its indexes name"),
+            );
+        }
+        let bases = self.bases_of_domains(catalog);
+        let mut open: Vec<&LostType> = lost.iter().collect();
+        let mut relations: HashMap<(&str, &str), Oid> = HashMap::new();
+        for relation in catalog.relations.values().filter(|own| has_row_type(own)) {
+            relations.insert((&relation.schema, &relation.name), relation.oid);
+        }
+        for _ in 0..2 {
+            open.retain(|lost| {
+                let number = lost.namespace.to_string();
+                let schema = self.schemas.get(&number).unwrap_or(&number);
+                let relation = relations
+                    .get(&(schema.as_str(), lost.name.as_str()))
+                    .copied();
+                let base = bases.get(&lost.oid).copied();
+                !catalog.types.take_lost(lost, relation, base)
+            });
+        }
+        catalog.lost_types = lost;
+    }
+
+    /// As far as they have checks.
+    fn bases_of_domains(&mut self, catalog: &Catalog) -> HashMap<Oid, Oid> {
+        let mut bases = HashMap::new();
+        if let Some(relation) = catalog.relations.get(&PG_CONSTRAINT) {
+            self.rows_of(relation, &mut |names, row| {
+                let domain = row.u32(names.index("contypid")).filter(|oid| *oid != 0);
+                let tree = domain.and_then(|_| row.unpacked(names.index("conbin")));
+                let base = tree.and_then(|tree| base_of_domain(&tree));
+                bases.extend(domain.zip(base));
+            });
+        }
+        bases
+    }
+
     fn known_types(&mut self, catalog: &Catalog) -> BTreeMap<(Oid, u16), KnownType> {
         let lost = catalog.lost_columns.iter();
         let untyped = lost.flat_map(|(table, columns)| {
@@ -243,6 +303,17 @@ impl Reader<'_> {
             }
         }
     }
+}
+
+/// Indexes, sequences since 14 and TOAST relations have none; a sequence's is of no use.
+fn has_row_type(relation: &Relation) -> bool {
+    matches!(
+        relation.kind,
+        RelKind::Table
+            | RelKind::MaterializedView
+            | RelKind::PartitionedTable
+            | RelKind::WithoutStorage
+    )
 }
 
 /// A lost table has the TOAST relation that is named after it.

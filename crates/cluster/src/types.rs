@@ -1,7 +1,7 @@
 //! What `pg_type`, `pg_enum` and `pg_range` say, put together for the datum printer.
 
 use std::cell::Cell;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
 use pgclinic_format::Oid;
@@ -11,6 +11,7 @@ use pgclinic_format::oid::{PG_ENUM, PG_RANGE, PG_TYPE};
 use crate::columns::ColumnNames;
 use crate::heap_scan::RawRow;
 use crate::relation::Relation;
+use crate::witness::LostType;
 
 /// The function that prints arrays.
 const ARRAY_OUT: Oid = 751;
@@ -52,6 +53,7 @@ pub(crate) struct TypeRows {
     labels: HashMap<Oid, Vec<(u32, Vec<u8>)>>,
     /// What `pg_range` says, by range or multirange type.
     ranges: HashMap<Oid, RangeRow>,
+    multiranges: HashSet<Oid>,
 }
 
 /// How far the putting together of one type has come.
@@ -139,10 +141,13 @@ impl TypeRows {
         let Some(facts) = read() else {
             return;
         };
-        for column in ["rngtypid", "rngmultitypid"] {
-            self.ranges
-                .extend(row.u32(names.index(column)).map(|range| (range, facts)));
-        }
+        let multirange = row.u32(names.index("rngmultitypid"));
+        let both = row
+            .u32(names.index("rngtypid"))
+            .into_iter()
+            .chain(multirange);
+        self.ranges.extend(both.map(|range| (range, facts)));
+        self.multiranges.extend(multirange);
     }
 
     /// Name and schema of the relations that have row types: their types are called as they are.
@@ -154,6 +159,108 @@ impl TypeRows {
     /// The `pg_range` row of a range or multirange type.
     pub(crate) fn range(&self, oid: Oid) -> Option<RangeRow> {
         self.ranges.get(&oid).copied()
+    }
+}
+
+impl TypeRows {
+    pub(crate) fn has_row(&self, oid: Oid) -> bool {
+        self.types.contains_key(&oid)
+    }
+
+    /// A type that no row describes: of a column, or that another type is made of.
+    pub(crate) fn lacks_some(&self, relations: &BTreeMap<Oid, Relation>) -> bool {
+        let columns = relations
+            .values()
+            .flat_map(|relation| relation.columns.iter().flatten());
+        let of_columns = columns
+            .filter(|column| !column.dropped)
+            .map(|column| column.type_oid);
+        let of_types = self.types.values().flat_map(|row| [row.element, row.base]);
+        let of_ranges = self
+            .ranges
+            .iter()
+            .flat_map(|(range, row)| [*range, row.subtype]);
+        let mut used = of_columns.chain(of_types).chain(of_ranges);
+        used.any(|oid| oid != 0 && !self.has_row(oid))
+    }
+
+    /// Takes a type whose row is lost, as far as other catalogs tell what it is made of: `relation`
+    /// is the one of its name, `base` that of a domain. Whether they do.
+    pub(crate) fn take_lost(
+        &mut self,
+        lost: &LostType,
+        relation: Option<Oid>,
+        base: Option<Oid>,
+    ) -> bool {
+        let row = self.row_of_lost(lost, relation, base);
+        let is_known = row.is_some();
+        self.types.extend(row.map(|row| (lost.oid, row)));
+        is_known
+    }
+
+    fn row_of_lost(
+        &self,
+        lost: &LostType,
+        relation: Option<Oid>,
+        base: Option<Oid>,
+    ) -> Option<TypeRow> {
+        let made = |typtype: u8, (len, byval, align): (i16, bool, u8)| TypeRow {
+            name: lost.name.clone(),
+            namespace: lost.namespace,
+            len,
+            byval,
+            align,
+            typtype,
+            relation: 0,
+            element: 0,
+            output: 0,
+            base: 0,
+        };
+        if self.labels.contains_key(&lost.oid) {
+            return Some(made(b'e', (4, true, 4)));
+        }
+        if let Some(range) = self.ranges.get(&lost.oid) {
+            let is_multirange = self.multiranges.contains(&lost.oid);
+            let typtype = if is_multirange { b'm' } else { b'r' };
+            return Some(made(typtype, self.layout_around(range.subtype)?));
+        }
+        if let Some(base) = base {
+            let base_layout = self.layout_of(base)?;
+            return Some(TypeRow {
+                base,
+                ..made(b'd', base_layout)
+            });
+        }
+        if let Some(relation) = relation {
+            return Some(TypeRow {
+                relation,
+                ..made(b'c', (-1, false, 8))
+            });
+        }
+        let element = lost.name.strip_prefix('_')?;
+        let mut types = self.types.iter();
+        let of_that_name =
+            |(_, row): &(&Oid, &TypeRow)| row.name == element && row.namespace == lost.namespace;
+        let element = *types.find(of_that_name)?.0;
+        Some(TypeRow {
+            element,
+            output: ARRAY_OUT,
+            ..made(b'b', self.layout_around(element)?)
+        })
+    }
+
+    /// Length, whether it is passed by value, alignment.
+    fn layout_of(&self, oid: Oid) -> Option<(i16, bool, u8)> {
+        let own = self.types.get(&oid);
+        let own = own.map(|row| (row.len, row.byval, row.align));
+        let built_in = || pgclinic_format::datum::builtin(oid);
+        own.or_else(|| built_in().map(|info| (info.len, info.byval, info.align)))
+    }
+
+    /// Arrays and ranges stand at 8 bytes where what is in them does, else at 4.
+    fn layout_around(&self, inner: Oid) -> Option<(i16, bool, u8)> {
+        let (_, _, align) = self.layout_of(inner)?;
+        Some((-1, false, if align == 8 { 8 } else { 4 }))
     }
 }
 

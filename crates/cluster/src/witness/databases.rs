@@ -16,16 +16,26 @@ use crate::database::{Database, LostDatabase};
 use crate::files::DatabaseDirectory;
 use crate::row_places::{PlaceState, RowPlaces};
 
+/// Databases that an index of `pg_database` names, and no row that is there.
+#[derive(Default)]
+pub(crate) struct NamedByIndexes {
+    /// Those whose directories are there.
+    pub(crate) lost: Vec<LostDatabase>,
+    /// Those without one: dropped, or lost with everything in them.
+    pub(crate) without_directory: Vec<LostDatabase>,
+}
+
 /// Entries of databases that were dropped stay until VACUUM comes, and so do directories that an
-/// interrupted `CREATE DATABASE` left: only both together prove a database.
+/// interrupted `CREATE DATABASE` left: only both together prove a database. An entry alone proves
+/// nothing where the page of its row is lost; where that is there, a dropped database left its row.
 pub(crate) fn lost_databases(
     cluster: &Cluster,
     global: &DatabaseDirectory,
     places: &RowPlaces,
     known: &BTreeMap<Oid, Database>,
-) -> Vec<LostDatabase> {
+) -> NamedByIndexes {
     let mut lost: BTreeMap<Tid, LostDatabase> = BTreeMap::new();
-    let is_without_row = |oid: Oid| known.get(&oid).is_some_and(|known| known.name.is_none());
+    let has_row = |oid: Oid| known.get(&oid).is_some_and(|known| known.name.is_some());
     each_entry(
         cluster,
         global,
@@ -34,8 +44,9 @@ pub(crate) fn lost_databases(
         &mut |row, keys| {
             let state = places.state(row);
             let is_unread = state == PlaceState::Unread;
-            let oid = keys.oid(0).filter(|oid| is_without_row(*oid));
-            if let Some(oid) = oid.filter(|_| state != PlaceState::Row) {
+            let oid = keys.oid(0).filter(|oid| !has_row(*oid));
+            let is_there = state == PlaceState::Row;
+            if let Some(oid) = oid.filter(|_| !is_there) {
                 let name = None;
                 lost.insert(
                     row,
@@ -65,5 +76,11 @@ pub(crate) fn lost_databases(
     // The later row of a database that was renamed has its name.
     let by_oid: BTreeMap<Oid, LostDatabase> =
         lost.into_values().map(|lost| (lost.oid, lost)).collect();
-    by_oid.into_values().collect()
+    let (lost, without_directory) = by_oid
+        .into_values()
+        .partition(|lost| known.contains_key(&lost.oid));
+    NamedByIndexes {
+        lost,
+        without_directory,
+    }
 }

@@ -7,6 +7,7 @@ mod entries;
 mod lost_map;
 mod rebuilt;
 mod relations;
+mod types;
 
 pub(crate) use column_types::{CATALOGS_WITH_TYPES, ColumnTypes, KnownType, Relatives};
 pub use columns::LostColumn;
@@ -16,3 +17,5 @@ pub(crate) use entries::{PagesLost, each_row_in, index_of_rows, pages_lost, sche
 pub(crate) use rebuilt::{owner_by_toast_name, rebuilt, settle_kind};
 pub use relations::LostRelation;
 pub(crate) use relations::{ClassWitness, LostRelations, lost_relations};
+pub use types::LostType;
+pub(crate) use types::{base_of_domain, lost_types};

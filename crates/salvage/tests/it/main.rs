@@ -30,6 +30,7 @@ mod losses;
 mod lost_columns;
 mod lost_keys;
 mod lost_relations;
+mod lost_types;
 mod missing_wal;
 mod old_indexes;
 mod older_directory;

@@ -2,6 +2,7 @@
 //! Every committed row is there, or the account says that it may not be.
 
 use std::fs;
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 use pgclinic_model::document::{LossPlace, Outcome, SalvageReport};
@@ -441,4 +442,46 @@ fn what_does_not_fit_into_memory_goes_to_disk() {
     let mut expected = copied(&again, "clinic", "");
     expected.retain(|name, _| !name.ends_with("scratchpad"));
     compare(&destination, "copy", &expected);
+}
+
+/// Only the indexes of `pg_database` still name it.
+#[test]
+fn a_database_without_row_and_directory_is_named() {
+    let copy = copy_of(&seed(&server(15), Checksums::Off));
+    let mut running = copy.start().expect("a server");
+    let mut session = running.connect("postgres").expect("a session");
+    for name in ["second", "dropped"] {
+        let made = format!("CREATE DATABASE {name}");
+        session.execute(&made).expect("a database");
+    }
+    let mut value = |sql: &str| {
+        session
+            .query_value(sql)
+            .expect("an answer")
+            .expect("a value")
+    };
+    let second = value("SELECT oid FROM pg_database WHERE datname = 'second'");
+    let path = value("SELECT pg_relation_filepath('pg_database')");
+    session.execute("DROP DATABASE dropped").expect("dropped");
+    session.execute("VACUUM pg_database").expect("vacuumed");
+    drop(session);
+    running.stop(StopMode::Fast).expect("a stop");
+    let folder = tempfile::tempdir().expect("a directory");
+    let whole = salvaged(
+        &copy.pgdata,
+        &options(&folder.path().join("before"), "copy"),
+    );
+    assert_eq!(whole.outcome, Outcome::Whole, "{:#?}", whole.not_salvaged);
+
+    fs::remove_dir_all(copy.pgdata.join("base").join(second)).expect("removed");
+    let file = fs::OpenOptions::new()
+        .write(true)
+        .open(copy.pgdata.join(path));
+    let file = file.expect("pg_database");
+    file.write_all_at(&[0; 8192], 0).expect("written");
+    let account = salvaged(&copy.pgdata, &options(&folder.path().join("out"), "copy"));
+    let words = why(&account, "database second");
+    assert!(words.contains("it has no directory"), "{words}");
+    assert_ne!(account.outcome, Outcome::Whole);
+    assert!(!format!("{:?}", account.not_salvaged).contains("dropped (OID"));
 }

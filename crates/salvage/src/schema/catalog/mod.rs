@@ -9,6 +9,8 @@ mod long_values;
 mod read;
 mod rebuilt_columns;
 mod rebuilt_rows;
+mod rebuilt_types;
+mod siblings;
 mod table;
 
 pub(crate) use rebuilt_columns::DescribedColumns;

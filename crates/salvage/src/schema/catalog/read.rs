@@ -15,6 +15,7 @@ use super::Catalogs;
 use super::long_values::LongValues;
 use super::rebuilt_columns::DescribedColumns;
 use super::rebuilt_rows::Values;
+use super::siblings::Gap;
 use super::table::{Table, Taken};
 
 /// The catalogs that are read, each with the columns that its rows are found by.
@@ -115,6 +116,7 @@ impl<'a> Catalogs<'a> {
             store: TextStore::new(room),
             troubles: Vec::new(),
         };
+        let mut gaps = Vec::new();
         for part in [catalog, shared] {
             let files = files_of(cluster, part.database);
             let mut reader = Reader {
@@ -128,16 +130,22 @@ impl<'a> Catalogs<'a> {
                     _ => catalogs.words,
                 },
                 troubles: Vec::new(),
+                gaps: Vec::new(),
             };
             let wanted = WANTED.iter();
             let read: Vec<_> = wanted
                 .filter_map(|(name, keys)| Some((*name, reader.table(name, keys)?)))
                 .collect();
+            if part.database != 0 {
+                gaps.append(&mut reader.gaps);
+            }
             let troubles = reader.troubles;
             catalogs.tables.extend(read);
             catalogs.troubles.extend(troubles);
         }
+        catalogs.add_rows_of_siblings(cluster, room, &gaps);
         catalogs.add_rebuilt_rows();
+        catalogs.add_rebuilt_types();
         catalogs.add_rebuilt_columns(described);
         catalogs
     }
@@ -158,7 +166,7 @@ impl<'a> Catalogs<'a> {
 }
 
 /// Main forks of a database by tablespace and number.
-fn files_of(cluster: &Cluster, database: Oid) -> HashMap<(Oid, Oid), ForkFiles> {
+pub(super) fn files_of(cluster: &Cluster, database: Oid) -> HashMap<(Oid, Oid), ForkFiles> {
     let homes = cluster.homes.iter();
     homes
         .filter(|home| home.database == database)
@@ -169,18 +177,24 @@ fn files_of(cluster: &Cluster, database: Oid) -> HashMap<(Oid, Oid), ForkFiles> 
         .collect()
 }
 
-struct Reader<'a> {
-    cluster: &'a Cluster,
-    catalog: &'a Catalog,
-    files: &'a HashMap<(Oid, Oid), ForkFiles>,
-    room: &'a CatalogRoom,
-    store: &'a TextStore,
-    words: CatalogEncoding,
-    troubles: Vec<String>,
+pub(super) struct Reader<'a> {
+    pub(super) cluster: &'a Cluster,
+    pub(super) catalog: &'a Catalog,
+    pub(super) files: &'a HashMap<(Oid, Oid), ForkFiles>,
+    pub(super) room: &'a CatalogRoom,
+    pub(super) store: &'a TextStore,
+    pub(super) words: CatalogEncoding,
+    pub(super) troubles: Vec<String>,
+    /// Catalogs that lost rows.
+    pub(super) gaps: Vec<Gap>,
 }
 
 impl Reader<'_> {
-    fn table(&mut self, name: &str, keys: &[&'static str]) -> Option<Table> {
+    pub(super) fn table(
+        &mut self,
+        name: &'static str,
+        keys: &'static [&'static str],
+    ) -> Option<Table> {
         let mut relations = self.catalog.relations.values();
         let relation = relations.find(|relation| {
             relation.name == name
@@ -226,6 +240,10 @@ impl Reader<'_> {
                 lost.push(format!("{name}: {error}"));
             }
         });
+        let mut lost_pages = self.catalog.lost_pages.iter();
+        if missed.is_some() || lost_pages.any(|(catalog, _)| *catalog == relation.oid) {
+            self.gaps.push(Gap { name, keys });
+        }
         self.troubles.append(&mut lost);
         self.troubles.extend(missed);
         for key in keys {

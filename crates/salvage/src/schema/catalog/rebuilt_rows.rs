@@ -64,7 +64,7 @@ impl Catalogs<'_> {
             ("relnamespace", number(schema.id())),
             ("reltype", number(row_type)),
             ("reloftype", zero()),
-            ("relowner", number(self.owner_of(oid))),
+            ("relowner", number(self.owner_of(PG_CLASS, oid))),
             ("relam", number(self.method_of(relation, letter))),
             ("relfilenode", number(relation.filenode)),
             ("reltablespace", number(self.tablespace_of(relation))),
@@ -114,11 +114,12 @@ impl Catalogs<'_> {
         })
     }
 
-    fn owner_of(&self, oid: Oid) -> Oid {
+    /// The first superuser, where no other role is noted for it.
+    pub(super) fn owner_of(&self, catalog: Oid, oid: Oid) -> Oid {
         let depends = self.rows("pg_shdepend", "objid", oid).into_iter();
         let mut owners = depends.filter(|row| {
             row.oid("dbid") == self.catalog.database
-                && row.oid("classid") == PG_CLASS
+                && row.oid("classid") == catalog
                 && row.letter("deptype") == 'o'
         });
         owners

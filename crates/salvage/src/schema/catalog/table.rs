@@ -109,6 +109,23 @@ impl Table {
         }
     }
 
+    /// Adds a row of another table, with what it has in the columns of this one.
+    pub(super) fn push_row(&mut self, row: &Row<'_>) -> io::Result<()> {
+        let mut values: Vec<Taken> = Vec::new();
+        values.resize_with(self.width, || Taken::Null);
+        for (name, at) in &self.columns {
+            let value = match row.bytes(name) {
+                Some(bytes) => Taken::Payload(bytes.into_owned()),
+                None if row.is_lost(name) => Taken::Lost,
+                None => Taken::Null,
+            };
+            if let Some(slot) = values.get_mut(*at) {
+                *slot = value;
+            }
+        }
+        self.push(values)
+    }
+
     fn refer(&mut self, kept: Kept) -> Option<Cell> {
         let number = u32::try_from(self.long.len()).ok()?;
         self.long.push(kept);

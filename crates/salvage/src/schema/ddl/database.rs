@@ -1,10 +1,13 @@
-//! What is said of the database itself: its settings, those of roles in it, and its comment. It has
-//! the name that it has where this is loaded. Truth: `dumpDatabaseConfig` in
+//! What is said of the database itself: its owner and rights, its settings, those of roles in it,
+//! and its comment. It has the name that it has where this is loaded. Truth: `dumpDatabaseConfig` in
 //! `src/bin/pg_dump/pg_dump.c`, `makeAlterConfigCommand` in `dumputils.c`.
 
-use super::super::catalog::Catalogs;
+use pgclinic_format::types::FIRST_NORMAL_OID;
+
+use super::super::catalog::{Catalogs, Row};
 use super::super::identifier::literal;
 use super::super::refusal::Written;
+use super::grants::{Change, GrantObject, Rights};
 use super::item::{Item, Items, Rank, class};
 
 /// Settings that are lists of names, each quoted by itself; truth: `GUC_LIST_QUOTE` in
@@ -18,8 +21,15 @@ const LISTS: [&str; 6] = [
     "unix_socket_directories",
 ];
 
+/// Numbers that no role has stand for what is of no role.
+const OWNER: u32 = 1;
+const RIGHTS: u32 = 2;
+
 pub(super) fn collect(catalogs: &Catalogs<'_>, out: &mut Items) {
     let database = catalogs.catalog.database;
+    if let Some(row) = catalogs.row("pg_database", database) {
+        owner_and_rights(catalogs, row, out);
+    }
     for row in catalogs.rows("pg_db_role_setting", "setdatabase", database) {
         let role = row.oid("setrole");
         let (what, of) = match role {
@@ -54,6 +64,49 @@ pub(super) fn collect(catalogs: &Catalogs<'_>, out: &mut Items) {
             push("the comment of the database".into(), text, 0, out);
         }
     }
+}
+
+/// A database that was just made belongs to who made it, and everybody may connect.
+fn owner_and_rights(catalogs: &Catalogs<'_>, row: Row<'_>, out: &mut Items) {
+    let owner = row.oid("datdba");
+    if owner >= FIRST_NORMAL_OID {
+        let statement = catalogs.role_name(owner).map(|role| {
+            on_the_database(&format!("ALTER DATABASE %I OWNER TO {}", as_format(&role)))
+        });
+        push("the owner of the database".into(), statement, OWNER, out);
+    }
+    let now = Rights::of(GrantObject::Database, row, "datacl");
+    let change = Change {
+        kind: GrantObject::Database,
+        column: None,
+        owner,
+        before: None,
+        after: now.as_ref(),
+    };
+    // Roles may have signs that `format` knows, the name of the database comes by itself.
+    const NAME: &str = "\u{1}";
+    if let Some(statements) = change.statements(catalogs, &|| Ok(NAME.to_owned())) {
+        let text = statements.map(|statements| {
+            let lines = statements.split(";\n").map(|line| {
+                let line = line.strip_suffix(';').unwrap_or(line);
+                on_the_database(&as_format(line).replace(NAME, "%I"))
+            });
+            lines.collect::<Vec<_>>().join("\n")
+        });
+        push("rights on the database".into(), text, RIGHTS, out);
+    }
+}
+
+fn as_format(text: &str) -> String {
+    text.replace('%', "%%")
+}
+
+/// Runs what `format` makes of this and of the name that the database has here.
+fn on_the_database(statement: &str) -> String {
+    format!(
+        "DO $do$BEGIN\n  EXECUTE pg_catalog.format({}, pg_catalog.current_database());\nEND$do$;",
+        safe(&literal(statement))
+    )
 }
 
 fn push(what: String, text: Written<String>, role: u32, out: &mut Items) {

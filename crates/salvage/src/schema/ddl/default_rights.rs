@@ -24,6 +24,9 @@ pub(super) fn collect(catalogs: &Catalogs<'_>, out: &mut Items) {
             if let Some(kind) = (place.kind)(row) {
                 out.extend(changed(catalogs, (place, kind, row), &initial));
             }
+            if place.class == class::RELATION {
+                out.extend(changed_columns(catalogs, row, &initial));
+            }
         }
     }
 }
@@ -154,15 +157,16 @@ fn default_rights_text(catalogs: &Catalogs<'_>, row: Row<'_>) -> Written<String>
     Ok(lines.join("\n"))
 }
 
-/// What `initdb` or an extension's script left, by class and number.
-type Initial<'c> = BTreeMap<(Oid, Oid), Row<'c>>;
+/// What `initdb` or an extension's script left, by class, number and column, 0 for the whole.
+type Initial<'c> = BTreeMap<(Oid, Oid, i64), Row<'c>>;
 
 fn initial_rights<'c>(catalogs: &'c Catalogs<'_>) -> Initial<'c> {
     let rows = catalogs.table("pg_init_privs").iter();
-    let whole = rows.filter(|row| row.int("objsubid") == 0);
-    whole
-        .map(|row| ((row.oid("classoid"), row.oid("objoid")), row))
-        .collect()
+    rows.map(|row| {
+        let key = (row.oid("classoid"), row.oid("objoid"), row.int("objsubid"));
+        (key, row)
+    })
+    .collect()
 }
 
 /// What no statement of ours makes, where its rights are no longer those that it began with.
@@ -171,27 +175,54 @@ fn changed(
     (place, kind, row): (&Place, GrantObject, Row<'_>),
     initial: &Initial<'_>,
 ) -> Option<Item> {
-    let first = initial.get(&(place.class, row.id()));
+    let first = initial.get(&(place.class, row.id(), 0));
     let first = first.and_then(|first| Rights::of(kind, *first, "initprivs"));
     let now = Rights::of(kind, row, place.rights);
     let change = Change {
         kind,
+        column: None,
         owner: row.oid(place.owner),
         before: first.as_ref(),
         after: now.as_ref(),
     };
     let name = || (place.name)(catalogs, row);
     let statements = change.statements(catalogs, &name)?;
-    let what = match name() {
-        Ok(name) => format!("rights on {name}"),
-        Err(refusal) => format!("rights ({refusal})"),
+    Some(item_of("rights on", name(), row, statements))
+}
+
+/// The same of the columns of a relation.
+fn changed_columns(catalogs: &Catalogs<'_>, row: Row<'_>, initial: &Initial<'_>) -> Option<Item> {
+    let name = || catalogs.relation_name(row.id());
+    let kind = GrantObject::Column;
+    let attributes = catalogs.attributes(row.id()).into_iter();
+    let statements = attributes.filter_map(|attribute| {
+        let first = initial.get(&(class::RELATION, row.id(), attribute.int("attnum")));
+        let first = first.and_then(|first| Rights::of(kind, *first, "initprivs"));
+        let now = Rights::of(kind, attribute, "attacl");
+        let change = Change {
+            kind,
+            column: Some(catalogs.quoted(&attribute.name("attname"))),
+            owner: row.oid("relowner"),
+            before: first.as_ref(),
+            after: now.as_ref(),
+        };
+        change.statements(catalogs, &name)
+    });
+    let statements: Vec<Written<String>> = statements.collect();
+    if statements.is_empty() {
+        return None;
+    }
+    let statements: Written<Vec<String>> = statements.into_iter().collect();
+    let text = statements.map(|statements| statements.join("\n"));
+    Some(item_of("rights on columns of", name(), row, text))
+}
+
+fn item_of(what: &str, name: Written<String>, row: Row<'_>, text: Written<String>) -> Item {
+    let what = match name {
+        Ok(name) => format!("{what} {name}"),
+        Err(refusal) => format!("{what} ({refusal})"),
     };
-    let mut item = Item::new(
-        Rank::DefaultRights,
-        (class::RIGHTS, row.id()),
-        what,
-        statements,
-    );
+    let mut item = Item::new(Rank::DefaultRights, (class::RIGHTS, row.id()), what, text);
     item.spoken.clear();
-    Some(item)
+    item
 }

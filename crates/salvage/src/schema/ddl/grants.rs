@@ -29,6 +29,7 @@ pub(super) enum GrantObject {
     Wrapper,
     Server,
     LargeObject,
+    Database,
 }
 
 /// Letters of `ACL_ALL_RIGHTS_STR` with their words, by bit.
@@ -66,6 +67,7 @@ impl GrantObject {
             GrantObject::Wrapper => ("FOREIGN DATA WRAPPER", 0x100, 0),
             GrantObject::Server => ("FOREIGN SERVER", 0x100, 0),
             GrantObject::LargeObject => ("LARGE OBJECT", 0x6, 0),
+            GrantObject::Database => ("DATABASE", 0xE00, 0xC00),
         }
     }
 }
@@ -179,6 +181,8 @@ pub(super) fn write_on(
 /// Rights on something that is there already, with others than it had at first.
 pub(super) struct Change<'r> {
     pub(super) kind: GrantObject,
+    /// Of rights on a column, its name as SQL has it.
+    pub(super) column: Option<String>,
     pub(super) owner: Oid,
     /// Nothing where they are the usual ones.
     pub(super) before: Option<&'r Rights>,
@@ -216,6 +220,8 @@ impl Change<'_> {
                     add(right.grantee, right.rights, right.passed_on);
                 }
             }
+            // A column has none of its own.
+            None if self.kind == GrantObject::Column => {}
             None => {
                 let (_, all, everybody) = self.kind.rules(catalogs.major);
                 add(self.owner, all, 0);
@@ -234,6 +240,7 @@ impl Change<'_> {
         after: &BTreeMap<Oid, (u64, u64)>,
     ) -> Written<String> {
         let (word, all, _) = self.kind.rules(catalogs.major);
+        let column = self.column.as_deref().unwrap_or_default();
         let of = |held: &BTreeMap<Oid, (u64, u64)>, role: Oid| {
             held.get(&role).copied().unwrap_or_default()
         };
@@ -249,7 +256,7 @@ impl Change<'_> {
             let taken = (had & !has) | (passed & !passes);
             let given = (has & !had) | (passes & !passed) | (taken & has);
             if taken != 0 {
-                let words = words(taken, all, "");
+                let words = words(taken, all, column);
                 lines.push(format!("REVOKE {words} ON {word} {name} FROM {to};"));
             }
             for (bits, tail) in [
@@ -257,7 +264,7 @@ impl Change<'_> {
                 (given & passes, " WITH GRANT OPTION"),
             ] {
                 if bits != 0 {
-                    let words = words(bits, all, "");
+                    let words = words(bits, all, column);
                     lines.push(format!("GRANT {words} ON {word} {name} TO {to}{tail};"));
                 }
             }

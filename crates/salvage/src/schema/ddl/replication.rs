@@ -140,7 +140,12 @@ fn subscription_text(catalogs: &Catalogs<'_>, row: Row<'_>, name: &str) -> Writt
         }
     }
     let slot = row.text("subslotname");
-    let slot = slot.map(|slot| format!("-- Its slot is named {}.\n", slot.escape_default()));
+    let slot = slot.map(|slot| {
+        format!(
+            "-- Its slot is named {}. Once no other server takes from it: ALTER SUBSCRIPTION … SET (slot_name = …), then ENABLE.\n",
+            slot.escape_default()
+        )
+    });
     Ok(format!(
         "{}CREATE SUBSCRIPTION {name} CONNECTION {connection} PUBLICATION {} WITH ({});",
         slot.unwrap_or_default(),

@@ -67,3 +67,9 @@ SELECT 'rights', typname, typacl FROM pg_type WHERE oid < 16384 AND typacl IS NO
 SELECT 'rights', lanname, (SELECT array_agg(a::text ORDER BY a::text COLLATE "C") FROM unnest(lanacl) a) FROM pg_language ORDER BY 2
 
 SELECT 'goes with', pg_describe_object(classid, objid, objsubid), pg_describe_object(refclassid, refobjid, 0) FROM pg_depend WHERE deptype = 'x' ORDER BY 2
+
+SELECT 'rights on a catalog''s column', attrelid::regclass, attname, acl FROM pg_attribute, unnest(attacl) AS acl WHERE attrelid < 16384
+
+SELECT 'owner of the database', pg_get_userbyid(datdba) FROM pg_database WHERE datname = current_database()
+
+SELECT 'rights on the database', acl FROM pg_database, unnest(datacl) AS acl WHERE datname = current_database()

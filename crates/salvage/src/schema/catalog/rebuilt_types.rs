@@ -1,0 +1,136 @@
+//! Rows of `pg_type` that are lost, of types whose make other catalogs tell: enumerations, ranges,
+//! row types, domains with a check, and arrays of known types. Defaults, NOT NULL and rights stood
+//! in the rows alone.
+
+use pgclinic_cluster::LostType;
+use pgclinic_format::Oid;
+use pgclinic_format::datum::TypeKind;
+use pgclinic_format::oid::PG_TYPE;
+use pgclinic_format::types::FIRST_NORMAL_OID;
+use pgclinic_model::{plural, verb_of};
+
+use super::Catalogs;
+use super::rebuilt_rows::Values;
+
+/// `DEFAULT_COLLATION_OID`.
+const DEFAULT_COLLATION: Oid = 100;
+
+impl Catalogs<'_> {
+    /// Puts the rows that are lost among those of `pg_type`. What could not be found stays lost,
+    /// with its name.
+    pub(super) fn add_rebuilt_types(&mut self) {
+        let lost: Vec<LostType> = self.catalog.lost_types.clone();
+        let lost: Vec<LostType> = lost
+            .into_iter()
+            .filter(|lost| lost.oid >= FIRST_NORMAL_OID && self.row("pg_type", lost.oid).is_none())
+            .collect();
+        let (mut rows, mut unknown) = (Vec::new(), Vec::new());
+        for lost in &lost {
+            match self.values_of_type(lost) {
+                Some(row) => rows.push(row),
+                None => unknown.push(lost.name.clone()),
+            }
+        }
+        self.add_rows("pg_type", &rows);
+        if !rows.is_empty() {
+            self.troubles.push(format!(
+                "pg_type: {rows} {are} put together from other catalogs: defaults, NOT NULL and rights of these types are lost",
+                are = verb_of(rows.len(), "are"),
+                rows = plural(rows.len(), "row"),
+            ));
+        }
+        if !unknown.is_empty() {
+            self.troubles.push(format!(
+                "pg_type: the {rows} of {names} {are} lost, and no other catalog tells what they are made of",
+                are = verb_of(unknown.len(), "are"),
+                rows = if unknown.len() == 1 { "row" } else { "rows" },
+                names = unknown.join(", "),
+            ));
+        }
+    }
+
+    fn values_of_type(&self, lost: &LostType) -> Option<Values> {
+        let ty = self.catalog.type_info(lost.oid);
+        let number = |value: Oid| value.to_le_bytes().to_vec();
+        let (mut relation, mut element, mut base, mut collation) = (0, 0, 0, 0);
+        let typtype = match &ty.kind {
+            TypeKind::Enum(_) => b'e',
+            TypeKind::Range(_) => b'r',
+            TypeKind::Multirange(_) => b'm',
+            TypeKind::Composite(_) => {
+                relation = self.relation_named(lost)?;
+                b'c'
+            }
+            TypeKind::Domain(inner) => {
+                base = inner.oid;
+                let row = self.row("pg_type", base);
+                collation = row.map_or(0, |row| row.oid("typcollation"));
+                b'd'
+            }
+            TypeKind::Array(inner) => {
+                element = inner.oid;
+                let row = self.row("pg_type", element);
+                let is_collated = row.is_some_and(|row| row.oid("typcollation") != 0);
+                collation = if is_collated { DEFAULT_COLLATION } else { 0 };
+                b'b'
+            }
+            TypeKind::Base | TypeKind::Bytes | TypeKind::Unknown => return None,
+        };
+        let category = match typtype {
+            b'b' => b'A',
+            b'e' => b'E',
+            b'c' => b'C',
+            b'r' | b'm' => b'R',
+            _ => b'U',
+        };
+        let align = match ty.align {
+            1 => b'c',
+            2 => b's',
+            4 => b'i',
+            _ => b'd',
+        };
+        let storage = if ty.len == -1 { b'x' } else { b'p' };
+        Some(vec![
+            ("oid", number(lost.oid)),
+            ("typname", self.words.bytes(&lost.name)?),
+            ("typnamespace", number(lost.namespace)),
+            ("typowner", number(self.owner_of(PG_TYPE, lost.oid))),
+            ("typlen", ty.len.to_le_bytes().into()),
+            ("typbyval", vec![u8::from(ty.byval)]),
+            ("typtype", vec![typtype]),
+            ("typcategory", vec![category]),
+            ("typisdefined", vec![1]),
+            ("typdelim", vec![b',']),
+            ("typrelid", number(relation)),
+            ("typelem", number(element)),
+            ("typarray", number(self.array_of(lost))),
+            ("typalign", vec![align]),
+            ("typstorage", vec![storage]),
+            ("typbasetype", number(base)),
+            ("typtypmod", (-1i32).to_le_bytes().into()),
+            ("typcollation", number(collation)),
+        ])
+    }
+
+    /// The relation of a row type has its name.
+    fn relation_named(&self, lost: &LostType) -> Option<Oid> {
+        let mut relations = self
+            .rows("pg_class", "relnamespace", lost.namespace)
+            .into_iter();
+        let named = |kind: char| !matches!(kind, 'i' | 'I' | 't');
+        let relation = relations
+            .find(|row| named(row.letter("relkind")) && row.name("relname") == lost.name)?;
+        Some(relation.id())
+    }
+
+    fn array_of(&self, lost: &LostType) -> Oid {
+        let mut types = self.table("pg_type").iter();
+        if let Some(array) = types.find(|row| row.oid("typelem") == lost.oid) {
+            return array.id();
+        }
+        let name = format!("_{}", lost.name);
+        let mut others = self.catalog.lost_types.iter();
+        let array = others.find(|other| other.namespace == lost.namespace && other.name == name);
+        array.map_or(0, |array| array.oid)
+    }
+}

@@ -1,0 +1,86 @@
+//! Types whose rows in `pg_type` are lost: other catalogs tell what they are made of, and another
+//! database has those of the system.
+
+use std::fs::OpenOptions;
+use std::os::unix::fs::FileExt;
+
+use pgclinic_model::Glob;
+use pgclinic_model::document::Outcome;
+use pgclinic_servers::{Checksums, StopMode};
+use pgclinic_testkit::{copy_of, seed, server};
+
+use crate::common::{copied, open_folder, options, psql, salvaged, session};
+
+const PAGE: u64 = 8192;
+const TYPED: &[&str] = &[
+    "CREATE SCHEMA other",
+    "CREATE TYPE floats AS RANGE (subtype = float8, subtype_diff = float8mi)",
+    "CREATE TYPE other.mood AS ENUM ('sad', 'ok', 'happy')",
+    "CREATE TYPE pair AS (a int, b text)",
+    "CREATE DOMAIN positive AS int CHECK (VALUE > 0)",
+    "CREATE TABLE typed (id int PRIMARY KEY, range floats, mood other.mood, pair pair, number positive, \
+     ranges floats[], moods other.mood[], pairs pair[], many floats_multirange)",
+    "INSERT INTO typed SELECT n, floats(n, n + 1.5), 'ok', row(n, 'x' || n)::pair, n, array[floats(n, n + 2)], \
+     '{sad,happy}', array[row(1, 'a')::pair], floats_multirange(floats(n, n + 1)) FROM generate_series(1, 100) n",
+    "CREATE TABLE plain (id int PRIMARY KEY, words text, at timestamptz, list int[], amount numeric(7, 2))",
+    "INSERT INTO plain SELECT n, 't' || n, '2020-01-01', array[n], n / 3.0 FROM generate_series(1, 100) n",
+    "VACUUM pg_type",
+];
+/// The pages of the user's types, and the first one, with those that everything needs.
+const PAGES: &str = "SELECT DISTINCT (ctid::text::point)[0]::int FROM pg_type \
+     WHERE oid >= 16384 OR typname IN ('int4', 'text', '_int4') ORDER BY 1";
+
+#[test]
+fn types_come_from_other_catalogs_and_those_of_the_system_from_another_database() {
+    let Some(tool) = server(15).tool("psql") else {
+        // A fetched server comes without client programs; an installed one has them.
+        return;
+    };
+    let copy = copy_of(&seed(&server(15), Checksums::Off));
+    let mut running = copy.start().expect("a server");
+    let made = "CREATE DATABASE shop TEMPLATE template0";
+    session(&running, "postgres")
+        .execute(made)
+        .expect("a database");
+    let mut own = session(&running, "shop");
+    for statement in TYPED {
+        own.execute(statement).expect(statement);
+    }
+    let truth: Vec<_> = copied(&running, "shop", "").into_values().collect();
+    let path = own.query_value("SELECT pg_relation_filepath('pg_type')");
+    let path = path.expect("a path").expect("a file");
+    let pages = own.query(PAGES).expect("pages");
+    drop(own);
+    running.stop(StopMode::Fast).expect("stopped");
+    let file = OpenOptions::new().write(true).open(copy.pgdata.join(path));
+    let file = file.expect("pg_type");
+    for page in &pages {
+        let block: u64 = page[0]
+            .as_deref()
+            .expect("a number")
+            .parse()
+            .expect("a block");
+        file.write_all_at(&[0; 8192], block * PAGE)
+            .expect("written");
+    }
+
+    let folder = open_folder();
+    let out = folder.path().join("out");
+    let mut options = options(&out, "copy");
+    options.selection.databases = vec![Glob::new("shop")];
+    options.ddl = Some(folder.path().join("schema.sql"));
+    let report = salvaged(&copy.pgdata, &options);
+    assert_eq!(report.outcome, Outcome::Incomplete, "{report:#?}");
+    assert_eq!(report.totals.partial, 0, "{:#?}", report.tables);
+
+    let other = copy_of(&seed(&server(15), Checksums::Off));
+    let running = other.start().expect("a server");
+    let again = "CREATE DATABASE again TEMPLATE template0";
+    session(&running, "postgres")
+        .execute(again)
+        .expect("a database");
+    let said = psql(&tool, &running, "again", &out);
+    assert!(said.is_empty(), "{said}\n{:#?}", report.not_salvaged);
+    let found: Vec<_> = copied(&running, "again", "").into_values().collect();
+    assert!(found == truth, "{found:?}");
+}
