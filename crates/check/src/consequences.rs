@@ -15,6 +15,8 @@ use crate::findings::Draft;
 pub(crate) const LET_A_COPY_RECOVER: &str = "let-a-copy-recover";
 /// The cure of WAL that is missing.
 pub(crate) const FETCH_WAL: &str = "fetch-wal";
+/// Named last in every plan.
+pub(crate) const RESET_WAL: &str = "reset-wal";
 
 /// Fills in what the checks left open.
 pub(crate) fn complete(drafts: &mut [Draft], page: Page<'_>, cx: &PageCx<'_>) {
@@ -179,7 +181,7 @@ pub(crate) fn complete_file(draft: &mut Draft) {
     let more = match place.kind {
         FileKind::ControlFile => vec![
             remedy("restore-file-from-copy", Safety::ShowOnly, format!("copy the cluster first; then take {path} from a backup or standby of this cluster and replay WAL from there")),
-            remedy("reset-wal", Safety::ShowOnly, "as a last resort, on a copy only: pg_resetwal -f -n shows what it would guess; dump and reload what comes up".into()),
+            remedy(RESET_WAL, Safety::ShowOnly, "as a last resort, on a copy only: pg_resetwal -f -n shows what it would guess; dump and reload what comes up".into()),
         ],
         FileKind::RelationMap => {
             vec![remedy("restore-file-from-copy", Safety::ShowOnly, format!("copy the cluster first; then take {path} from a backup or standby, made after the last VACUUM FULL or REINDEX of a system catalog"))]

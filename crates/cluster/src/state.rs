@@ -37,7 +37,7 @@ pub enum State {
 }
 
 /// What is left of files that passed by once.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct StreamedFiles {
     /// The checksums that were made then, by path. A file without one cannot be summed any more.
     pub checksums: BTreeMap<String, (Algorithm, Vec<u8>)>,
@@ -46,6 +46,9 @@ pub struct StreamedFiles {
     /// The databases that have no directory by the word of the server, which makes and drops some
     /// while its files pass; `None` where nobody could be asked.
     pub without_directory: Option<BTreeSet<Oid>>,
+    /// Relations whose files are missing by the word of the server, by database, 0 for the shared
+    /// ones, and OID, with the path.
+    pub without_file: BTreeMap<(Oid, Oid), String>,
 }
 
 impl StreamedFiles {

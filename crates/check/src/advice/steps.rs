@@ -9,7 +9,7 @@ use pgclinic_model::plan::Safety;
 use pgclinic_model::{Severity, shell_word};
 
 use super::{Commands, holds_rows, is_map};
-use crate::consequences::{FETCH_WAL, LET_A_COPY_RECOVER};
+use crate::consequences::{FETCH_WAL, LET_A_COPY_RECOVER, RESET_WAL};
 
 /// Relations and commands that a step names; the rest is counted.
 const NAMED_MAX: usize = 100;
@@ -31,6 +31,7 @@ enum Rank {
     Maps,
     Indexes,
     IndexesLater,
+    LastResort,
 }
 
 /// Steps that gather what several findings ask for.
@@ -61,6 +62,7 @@ pub(super) fn plan(findings: &[Finding], target: &Target) -> Vec<PlanStep> {
     if !damaged.is_empty() {
         plan.push(secure(target));
         plan.extend(salvage(&damaged, target));
+        plan.extend(heal(&damaged, target));
     }
     plan.extend(rest.into_iter().map(written));
     if !damaged.is_empty() {
@@ -80,6 +82,7 @@ fn gather<'a>(finding: &'a Finding, steps: &mut Steps<'a>) {
         let rank = match (rank, remedy.safety) {
             _ if is_recovery => Rank::Recovery,
             _ if remedy.name == FETCH_WAL => Rank::Wal,
+            _ if remedy.name == RESET_WAL => Rank::LastResort,
             (Rank::Indexes, Safety::Lossy | Safety::ShowOnly) => Rank::IndexesLater,
             _ => rank,
         };
@@ -206,6 +209,9 @@ fn why_of(rank: Rank, name: &str, safety: Safety) -> &'static str {
         (Rank::IndexesLater, "reindex", Safety::Lossy) => {
             "an index is made again from its table, so it comes after it"
         }
+        (Rank::LastResort, ..) => {
+            "where nothing else is left: it throws away what WAL has and the files do not, and rows come and go by it"
+        }
         (Rank::IndexesLater, ..) => "to be decided by hand: the table may be the wrong side",
     }
 }
@@ -256,12 +262,55 @@ fn secure(target: &Target) -> PlanStep {
     step("secure-a-copy", Safety::ShowOnly, why, Vec::new(), commands)
 }
 
-/// Reading out the rows that are still there, where rows are at stake.
+/// Files by which a server starts, and knows which rows there are.
+fn is_of_the_cluster(finding: &Finding) -> bool {
+    matches!(
+        finding.place.kind,
+        FileKind::ControlFile | FileKind::RelationMap | FileKind::Slru | FileKind::Wal
+    )
+}
+
+/// What follows from evidence is seen before any file is taken from elsewhere.
+fn heal(damaged: &[&Finding], target: &Target) -> Option<PlanStep> {
+    let is_asked = damaged.iter().copied().any(is_of_the_cluster)
+        && target.kind == "data-directory"
+        && !target.is_running();
+    is_asked.then(|| {
+        step(
+            "see-what-heals",
+            Safety::ShowOnly,
+            "it says what of these files follows from WAL and from the other files, exactly or with which loss; nothing is written without consent",
+            Vec::new(),
+            vec![format!("pgclinic heal {}", target.as_arguments())],
+        )
+    })
+}
+
+/// Reading out the rows that are still there, where rows are at stake: those of all tables where
+/// files of the whole cluster are damaged.
 fn salvage(damaged: &[&Finding], target: &Target) -> Option<PlanStep> {
+    let reads_all = matches!(target.kind.as_str(), "data-directory" | "base-backup");
+    if reads_all && damaged.iter().copied().any(is_of_the_cluster) {
+        let command = format!(
+            "pgclinic salvage {} --to {}",
+            target.as_arguments(),
+            shell_word(&salvaged_into(target, None))
+        );
+        let why = "every table is at stake: read out what is there, before anything changes the files; salvage only reads them, applies WAL in memory, and says what is missing";
+        return Some(step(
+            "salvage-rows",
+            Safety::ShowOnly,
+            why,
+            Vec::new(),
+            vec![command],
+        ));
+    }
     let at_stake = damaged.iter().copied().filter(|finding| {
         let in_rows =
             holds_rows(finding) && finding.place.fork.is_none_or(|fork| fork == Fork::Main);
-        in_rows && finding.at_risk.rows != Some(0)
+        // An entry that its row contradicts stands with its index.
+        let of_index = finding.place.kind == FileKind::Index && finding.at_risk.rows > Some(0);
+        of_index || (in_rows && finding.at_risk.rows != Some(0))
     });
     let mut by_database: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     let (mut relations, mut refused) = (BTreeSet::new(), BTreeMap::new());
@@ -314,8 +363,8 @@ fn salvage(damaged: &[&Finding], target: &Target) -> Option<PlanStep> {
 fn salvaged_name(finding: &Finding) -> Option<String> {
     let place = &finding.place;
     match (&finding.links.owner, place.kind) {
-        (Some(owner), FileKind::Toast) => Some(owner.qualified_name.clone()),
-        (None, FileKind::Toast) => None,
+        (Some(owner), FileKind::Toast | FileKind::Index) => Some(owner.qualified_name.clone()),
+        (None, FileKind::Toast | FileKind::Index) => None,
         _ => place.relation.is_some().then(|| place.relation_name()),
     }
 }

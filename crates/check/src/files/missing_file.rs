@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 
 use pgclinic_cluster::inventory::Inventory;
-use pgclinic_cluster::{Cluster, DatabaseContext, Persistence, Relation};
-use pgclinic_format::control_file::State;
+use pgclinic_cluster::{Cluster, DatabaseContext, Persistence, Relation, State, file_place};
+use pgclinic_format::control_file::State as ControlState;
 use pgclinic_format::types::FIRST_NORMAL_OID;
 use pgclinic_format::{Fork, Oid};
 use pgclinic_model::Rule;
-use pgclinic_model::document::Level;
+use pgclinic_model::document::{FileKind, Level};
 use pgclinic_source::Presence;
 
 use crate::check::DatabaseCheck;
@@ -34,6 +34,7 @@ impl DatabaseCheck for MissingFile {
     }
 
     fn check(&self, database: &DatabaseContext<'_>, out: &mut Findings) {
+        report_of_server(database, out);
         let Some(inventory) = Inventory::comparable(database) else {
             return;
         };
@@ -78,6 +79,28 @@ impl DatabaseCheck for MissingFile {
     }
 }
 
+/// Files that did not come with a stream, and that the server which sent it does not have.
+fn report_of_server(database: &DatabaseContext<'_>, out: &mut Findings) {
+    let State::Streamed(files) = database.cluster.state() else {
+        return;
+    };
+    let inventory = Inventory::new(database);
+    for ((own, oid), path) in &files.without_file {
+        let relation = database.catalog.relations.get(oid);
+        let Some(relation) = relation.filter(|_| *own == database.catalog.database) else {
+            continue;
+        };
+        let message = format!("the file of {} is missing", relation.qualified_name());
+        let place = match inventory.home(relation) {
+            Some(home) => inventory.place(relation, home, Fork::Main),
+            None => file_place(path, FileKind::Unknown),
+        };
+        let words = format!("ERROR:  could not open file \"{path}\": No such file or directory");
+        let draft = Draft::new(&MISSING_FILE, message).fact("relpages", relation.relpages);
+        out.add(draft.place(place).server_says(words));
+    }
+}
+
 /// Files that no row of `pg_class` names, and that WAL knows.
 fn report_logged(database: &DatabaseContext<'_>, inventory: &Inventory<'_>, out: &mut Findings) {
     for files in database.cluster.files_missing_by_wal(database.catalog) {
@@ -95,7 +118,7 @@ fn report_logged(database: &DatabaseContext<'_>, inventory: &Inventory<'_>, out:
 /// out.
 fn has_unlogged_files(cluster: &Cluster) -> bool {
     let control = cluster.control.trusted();
-    cluster.is_running() && control.is_some_and(|own| own.state == State::InProduction)
+    cluster.is_running() && control.is_some_and(|own| own.state == ControlState::InProduction)
 }
 
 /// Nothing has its name. A link to a file serves the server, and what is out of reach may be whole:

@@ -24,7 +24,7 @@ impl DatabaseCheck for PagesBeyondEnd {
     }
 
     fn level(&self) -> Level {
-        Level::Structure
+        Level::Pages
     }
 
     fn check(&self, database: &DatabaseContext<'_>, out: &mut Findings) {

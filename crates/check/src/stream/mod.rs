@@ -12,6 +12,7 @@
 //! kept is judged by the same walker as everywhere, so that the same damage gives the same
 //! findings.
 
+mod absent;
 mod again;
 mod catalogs;
 mod sieve;
@@ -38,6 +39,7 @@ use pgclinic_source::{SourceError, StreamedBackup};
 use crate::walker::{CheckOptions, check_cluster};
 use sieve::{FileSieve, Tally};
 
+pub use absent::{Absent, AbsentFile};
 pub use again::look_again;
 pub use catalogs::fetch_catalogs;
 
@@ -113,6 +115,8 @@ pub struct StreamCheck {
     pub not_checked: Vec<NotChecked>,
     /// As in [`StreamedFiles`].
     pub without_directory: Option<BTreeSet<Oid>>,
+    /// As in [`StreamedFiles`].
+    pub without_file: BTreeMap<(Oid, Oid), String>,
 }
 
 /// Small files that are kept, as long as there is room for them.
@@ -152,6 +156,7 @@ impl StreamCheck {
             unexamined_bytes: 0,
             not_checked: Vec::new(),
             without_directory: None,
+            without_file: BTreeMap::new(),
         }
     }
 
@@ -245,7 +250,7 @@ impl StreamCheck {
     /// `adjust` says what else is known of the files.
     pub fn judge(
         mut self,
-        passed: StreamedBackup,
+        passed: Arc<StreamedBackup>,
         options: &CheckOptions,
         progress: &dyn Progress,
         adjust: impl FnOnce(OpenOptions) -> OpenOptions,
@@ -254,8 +259,9 @@ impl StreamCheck {
             checksums: std::mem::take(&mut self.sums),
             is_partial: !self.is_whole,
             without_directory: self.without_directory.take(),
+            without_file: std::mem::take(&mut self.without_file),
         };
-        let opening = OpenOptions::of(Arc::new(passed)).streamed(files);
+        let opening = OpenOptions::of(passed).streamed(files);
         let cluster = Cluster::open(adjust(opening))?;
         if !self.was_right(&cluster) {
             return Ok(None);

@@ -318,7 +318,12 @@ fn what_failed_on_its_way_leaves_the_document_incomplete() {
         spill_folder: std::env::temp_dir(),
         since: None,
     };
-    let judged = flight.judge(passed, &options, &Until::bytes(u64::MAX), |opening| opening);
+    let judged = flight.judge(
+        Arc::new(passed),
+        &options,
+        &Until::bytes(u64::MAX),
+        |opening| opening,
+    );
     let document = judged.expect("a cluster").expect("the right sizes");
     assert!(document.coverage.is_balanced(), "{:?}", document.coverage);
     let told = internal(&document.coverage.not_checked);

@@ -10,6 +10,7 @@ use pgclinic_model::document::{
 use pgclinic_model::{Severity, plural};
 
 use crate::advice;
+use crate::files::pages_beyond_end::PAGES_BEYOND_END;
 use crate::walker::run_ledger::RunLedger;
 use crate::walker::{CheckOptions, Since, contradicted_status, missing_wal, root_causes};
 
@@ -140,6 +141,24 @@ fn beside_a_server(level: Level) -> NotChecked {
     }
 }
 
+/// Blocks that `relpages` counts beyond the end of a file: at deeper levels indexes and maps answer.
+/// From 18 on a dump may bring the number along from another server.
+fn unasked_hint(finding: &Finding, target: &Target) -> Option<NotChecked> {
+    let is_hint = finding.rule == PAGES_BEYOND_END.name && target.major < Some(18);
+    let fact = |name: &str| finding.facts.get(name).and_then(|fact| fact.as_u64());
+    let (relpages, blocks) = (fact("relpages")?, fact("blocks")?);
+    is_hint.then(|| NotChecked {
+        what: format!(
+            "whether the last blocks of {} are lost",
+            finding.place.relation_name()
+        ),
+        why: format!(
+            "pg_class counts {relpages} pages, and its file has {blocks}: level structure asks its indexes and its map"
+        ),
+        inherent: false,
+    })
+}
+
 /// What the level does not look at, which one does, and what it would cost.
 fn beyond(level: Level, main_bytes: u64) -> Vec<NotChecked> {
     let entry = |what: &str, why: String| NotChecked {
@@ -194,6 +213,12 @@ pub(crate) fn assemble(
     root_causes::tell(&mut findings);
     findings.sort_by(|a, b| order(a).cmp(&order(b)));
     let plan = advice::advise(&mut findings, &target, options.level);
+    if options.level == Level::Pages {
+        let hints = findings
+            .iter()
+            .filter_map(|finding| unasked_hint(finding, &target));
+        coverage.not_checked.extend(hints);
+    }
     let damaged = findings
         .iter()
         .any(|finding| finding.severity == Severity::Damage);

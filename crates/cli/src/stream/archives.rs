@@ -2,6 +2,7 @@
 //! need.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use pgclinic_check::CheckOptions;
 use pgclinic_check::stream::{PageSums, Shape, StreamCheck, fetch_catalogs};
@@ -65,7 +66,7 @@ pub(crate) fn check_archives(
         passed.append(MANIFEST, bytes)?;
     }
     fetch_catalogs(&mut flight, &mut passed, None);
-    let judged = flight.judge(passed, options, progress, std::convert::identity);
+    let judged = flight.judge(Arc::new(passed), options, progress, std::convert::identity);
     let mut document = judged?;
     if let Some(document) = &mut document {
         document.target.kind = "tar-backup".into();

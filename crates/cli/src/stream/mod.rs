@@ -2,6 +2,7 @@
 //! server over the network.
 
 mod archives;
+mod files_of_server;
 mod server;
 
 pub(crate) use archives::check_archives;

@@ -2,6 +2,7 @@
 //! thrown away.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use pgclinic_check::CheckOptions;
@@ -20,7 +21,7 @@ use pgclinic_source::{
     Result as SourceResult, Source, SourceError, SourceErrorKind, StreamedBackup, read_all,
 };
 
-use super::suspects_max;
+use super::{files_of_server, suspects_max};
 use crate::exit::Failure;
 use crate::target::RealClock;
 
@@ -101,6 +102,11 @@ pub(crate) fn check_server(
     let asked = files.ok().filter(|_| !progress.is_interrupted());
     fetch_catalogs(&mut flight, &mut passed, asked);
     flight.without_directory = without_directory(target, &connect);
+    let passed = Arc::new(passed);
+    let absent = flight.absent_files(&passed, OpenOptions::with_wal_elsewhere);
+    if !progress.is_interrupted() {
+        files_of_server::ask(target, &connect, absent, &mut flight);
+    }
     let told: Vec<String> = flight
         .not_checked
         .iter()

@@ -108,6 +108,49 @@ fn a_server_without_checksums_is_checked_by_its_headers() {
     server.stop(StopMode::Fast).expect("a stop");
 }
 
+/// The server says which files it does not have; who may not ask it leaves a question.
+#[test]
+fn a_missing_file_is_noticed_without_reading_its_pages() {
+    let (mut server, copy) = start(15, Checksums::On);
+    execute(
+        &server,
+        "CREATE UNLOGGED TABLE public.fleeting AS SELECT 1 AS id",
+    );
+    check(&server, "postgres", &[]).exits(0);
+    let [docs, fleeting] = ["public.docs", "public.fleeting"]
+        .map(|name| value(&server, &format!("SELECT pg_relation_filepath('{name}')")));
+    execute(&server, "CHECKPOINT");
+    for path in [&docs, &fleeting] {
+        std::fs::remove_file(copy.pgdata.join(path)).expect("removed");
+    }
+    let document = check(&server, "postgres", &[]).exits(1).document();
+    let missing: Vec<_> = seen(&document)
+        .into_iter()
+        .filter(|(rule, ..)| rule == "missing-file")
+        .map(|(_, path, ..)| path)
+        .collect();
+    assert_eq!(missing.len(), 2, "{}", told(&document));
+    assert!(missing.contains(&docs) && missing.contains(&fleeting));
+
+    let orders = value(&server, "SELECT pg_relation_filepath('sales.orders')");
+    let file = std::fs::OpenOptions::new()
+        .write(true)
+        .open(copy.pgdata.join(orders));
+    file.and_then(|file| file.set_len(8192)).expect("truncated");
+    let lines = told(&check(&server, "postgres", &[]).document());
+    let question = "whether the last blocks of sales.orders are lost";
+    assert!(lines.contains(question), "{lines}");
+
+    execute(&server, "CREATE ROLE copier LOGIN REPLICATION");
+    let unsure = check(&server, "copier", &[]).exits(3);
+    let lines = told(&unsure.document());
+    assert!(
+        lines.contains("whether the file of public.docs is there"),
+        "{lines}"
+    );
+    server.stop(StopMode::Immediate).expect("a stop");
+}
+
 #[test]
 fn a_rewritten_catalog_keeps_its_names() {
     let (mut server, _copy) = start(15, Checksums::On);

@@ -127,6 +127,9 @@ fn why_of(step: &PlanStep) -> String {
         "salvage-rows" => {
             "write out the rows that can still be read; it only reads the cluster".into()
         }
+        "see-what-heals" => {
+            "see what of it can be cured; nothing is written without consent".into()
+        }
         name => {
             let name = name.replace('-', " ");
             match step.safety {

@@ -78,7 +78,7 @@ fn damaged(document: &CheckDocument, groups: &[Group<'_>]) -> String {
         return "The catalogs are damaged, by which the server knows its relations and their columns: it refuses or misses whole tables, whose own files may be sound".into();
     }
     let tables = damaged().filter(|group| is_at_stake(group));
-    let tables: Vec<&str> = tables.map(|group| group.name.as_str()).collect();
+    let tables: Vec<String> = tables.map(table_name).collect();
     match tables.as_slice() {
         [] if damaged().any(|group| group.kind == FileKind::Sequence) => {
             "No row of a table is at risk, but a sequence is damaged: it fails, or gives numbers again that were given before".into()
@@ -101,7 +101,16 @@ fn is_at_stake(group: &Group<'_>) -> bool {
         group.kind,
         FileKind::Table | FileKind::Toast | FileKind::MaterializedView | FileKind::Unknown
     );
-    holds_rows && (group.rows.known > 0 || group.rows.open)
+    // An entry that its row contradicts stands with its index.
+    let accuses_rows = group.kind == FileKind::Index && group.rows.known > 0;
+    accuses_rows || (holds_rows && (group.rows.known > 0 || group.rows.open))
+}
+
+fn table_name(group: &Group<'_>) -> String {
+    match group.kind {
+        FileKind::Index => format!("the table of {}", group.name),
+        _ => group.name.clone(),
+    }
 }
 
 /// The first of the plan, the first damaged page, the deepest look.
