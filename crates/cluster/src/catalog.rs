@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use pgclinic_format::datum::TypeInfo;
 use pgclinic_format::oid::{
-    GLOBAL_TABLESPACE, PG_AM, PG_AMPROC, PG_ATTRIBUTE, PG_CLASS, PG_COLLATION, PG_DATABASE,
-    PG_INDEX, PG_NAMESPACE, PG_OPCLASS, PG_SEQUENCE,
+    PG_AM, PG_AMPROC, PG_ATTRIBUTE, PG_CLASS, PG_COLLATION, PG_DATABASE, PG_INDEX, PG_NAMESPACE,
+    PG_OPCLASS, PG_SEQUENCE,
 };
 use pgclinic_format::{BlockNo, ColumnLayout, Fork, Oid};
 use pgclinic_model::{plural, verb_of};
@@ -188,16 +188,7 @@ impl Catalog {
             }
             return catalog;
         };
-        let mut reader = Reader {
-            cluster,
-            home: &home,
-            words: cluster.words(home.database),
-            troubles: Vec::new(),
-            schemas: HashMap::new(),
-            unknown_rows: 0,
-            places: BTreeMap::new(),
-            lost_pages: BTreeSet::new(),
-        };
+        let mut reader = Reader::of(cluster, &home);
         reader.read_into(&mut catalog, depth);
         catalog.troubles.append(&mut reader.troubles);
         catalog.lost_pages.append(&mut reader.lost_pages);
@@ -265,15 +256,6 @@ struct ReadRelations {
     places: Option<RowPlaces>,
 }
 
-/// The folder of the shared relations.
-fn global() -> DatabaseDirectory {
-    DatabaseDirectory {
-        tablespace: GLOBAL_TABLESPACE,
-        database: 0,
-        folder: "global".into(),
-    }
-}
-
 pub(crate) struct Reader<'a> {
     pub(crate) cluster: &'a Cluster,
     pub(crate) home: &'a DatabaseDirectory,
@@ -288,7 +270,20 @@ pub(crate) struct Reader<'a> {
     lost_pages: BTreeSet<(Oid, BlockNo)>,
 }
 
-impl Reader<'_> {
+impl<'a> Reader<'a> {
+    pub(crate) fn of(cluster: &'a Cluster, home: &'a DatabaseDirectory) -> Self {
+        Reader {
+            cluster,
+            home,
+            words: cluster.words(home.database),
+            troubles: Vec::new(),
+            schemas: HashMap::new(),
+            unknown_rows: 0,
+            places: BTreeMap::new(),
+            lost_pages: BTreeSet::new(),
+        }
+    }
+
     fn read_into(&mut self, catalog: &mut Catalog, depth: Depth) {
         let pg_class = self.cluster.mapped_file(self.home, PG_CLASS);
         let read = self.read_relations(pg_class);
@@ -441,14 +436,16 @@ impl Reader<'_> {
         let built_in = || self.cluster.layout.catalog(relation.oid);
         let names = match &relation.columns {
             Some(columns) => Some(ColumnNames::read(columns)),
-            None => built_in().map(ColumnNames::built_in),
+            None => built_in()
+                .map(ColumnNames::built_in)
+                .or_else(|| self.columns_of_sibling(relation.oid)),
         };
         let Some(names) = names else {
             self.trouble(&relation.name, "its columns are unknown".into());
             return;
         };
         let home = if relation.shared {
-            &global()
+            &DatabaseDirectory::global()
         } else {
             self.home
         };
@@ -553,7 +550,7 @@ impl Reader<'_> {
         let cluster = self.cluster;
         let maps = [
             cluster.relation_map(self.home),
-            cluster.relation_map(&global()),
+            cluster.relation_map(&DatabaseDirectory::global()),
         ];
         let [local, shared] = maps.map(|map| map.ok().filter(|map| map.is_right()));
         for relation in relations.values_mut() {
@@ -565,7 +562,10 @@ impl Reader<'_> {
         }
     }
 
-    fn read_columns(&mut self, filenode: Oid) -> (BTreeMap<Oid, Vec<Column>>, Option<RowPlaces>) {
+    pub(crate) fn read_columns(
+        &mut self,
+        filenode: Oid,
+    ) -> (BTreeMap<Oid, Vec<Column>>, Option<RowPlaces>) {
         let names = ColumnNames::built_in(self.cluster.layout.pg_attribute);
         let place = AttributePlaces::new(&names);
         let mut columns: BTreeMap<Oid, Vec<Column>> = BTreeMap::new();

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use pgclinic_format::oid::{DEFAULT_TABLESPACE, GLOBAL_TABLESPACE, PG_DATABASE};
+use pgclinic_format::oid::{DEFAULT_TABLESPACE, PG_DATABASE};
 use pgclinic_format::{Fork, MultiXactId, Oid, Xid};
 use pgclinic_model::plural;
 
@@ -36,11 +36,7 @@ pub(crate) fn read_databases(cluster: &mut Cluster) {
         let unnamed = || Database::unnamed(home);
         databases.entry(home.database).or_insert_with(unnamed);
     }
-    let global = DatabaseDirectory {
-        tablespace: GLOBAL_TABLESPACE,
-        database: 0,
-        folder: "global".into(),
-    };
+    let global = DatabaseDirectory::global();
     let files = cluster.fork_files(
         &global,
         cluster.mapped_file(&global, PG_DATABASE),

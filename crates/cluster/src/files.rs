@@ -22,6 +22,17 @@ pub struct DatabaseDirectory {
     pub folder: String,
 }
 
+impl DatabaseDirectory {
+    /// That of the shared relations.
+    pub(crate) fn global() -> Self {
+        DatabaseDirectory {
+            tablespace: GLOBAL_TABLESPACE,
+            database: 0,
+            folder: "global".into(),
+        }
+    }
+}
+
 /// One file of a fork.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Segment {
@@ -189,11 +200,7 @@ pub(crate) fn homes(
     version_folder: &str,
     troubles: &mut Vec<ReadGap>,
 ) -> Vec<DatabaseDirectory> {
-    let mut homes = vec![DatabaseDirectory {
-        tablespace: GLOBAL_TABLESPACE,
-        database: 0,
-        folder: "global".into(),
-    }];
+    let mut homes = vec![DatabaseDirectory::global()];
     for database in numbered_folders(source, "base", troubles) {
         homes.push(DatabaseDirectory {
             tablespace: DEFAULT_TABLESPACE,

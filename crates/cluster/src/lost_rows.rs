@@ -4,22 +4,27 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use pgclinic_format::Oid;
 use pgclinic_format::datum::TypeKind;
-use pgclinic_format::oid::{PG_ATTRIBUTE, PG_CLASS, PG_CONSTRAINT, PG_TYPE};
+use pgclinic_format::oid::{PG_ATTRIBUTE, PG_CLASS, PG_CONSTRAINT, PG_ENUM, PG_PROC, PG_TYPE};
 use pgclinic_model::{plural, verb_of};
 
 use crate::attached_columns::{is_gapless, sort_columns};
 use crate::catalog::{Catalog, Reader};
+use crate::columns::ColumnNames;
 use crate::comparison::Comparison;
 use crate::relation::{Column, Persistence, RelKind, Relation};
 use crate::row_places::RowPlaces;
 use crate::witness::{
     CATALOGS_WITH_TYPES, ClassWitness, ColumnTypes, Gap, KnownType, LostColumn, LostRelations,
     LostType, PagesLost, Relatives, base_of_domain, column_like, column_of_indexes, column_of_type,
-    lost_columns, lost_relations, lost_types, owner_by_toast_name, rebuilt, settle_kind,
+    lost_columns, lost_labels, lost_relations, lost_types, owner_by_toast_name, rebuilt,
+    settle_kind,
 };
 
 /// Stands for the schema of a relation where nothing tells it.
 const UNKNOWN_SCHEMA: &str = "unknown_schema";
+
+/// Where the first OID of an `oidvector` stands, behind its length.
+const FIRST_ELEMENT: usize = 20;
 
 type Columns = BTreeMap<Oid, Vec<Column>>;
 
@@ -195,9 +200,63 @@ impl Reader<'_> {
             .retain(|_, columns| !columns.is_empty());
     }
 
+    /// A catalog has the same columns in every database: those that another one still has.
+    pub(crate) fn columns_of_sibling(&self, catalog: Oid) -> Option<ColumnNames> {
+        let databases = self.cluster.databases.keys().copied();
+        let mut homes = databases
+            .filter(|database| *database != self.home.database)
+            .filter_map(|database| self.cluster.catalog_home(database));
+        homes.find_map(|home| {
+            let pg_attribute = self.cluster.mapped_file(home, PG_ATTRIBUTE);
+            let (mut columns, _) = Reader::of(self.cluster, home).read_columns(pg_attribute);
+            let mut columns = columns.remove(&catalog)?;
+            sort_columns(&mut columns);
+            is_gapless(&columns).then(|| ColumnNames::read(&columns))
+        })
+    }
+
+    /// Labels of enumerations by the indexes of `pg_enum`, bounds of ranges by the functions that
+    /// make them.
+    fn find_lost_makes(&mut self, catalog: &mut Catalog) {
+        let bare = catalog.types.bare_types();
+        let places = self.places.get(&PG_ENUM);
+        if let Some(places) =
+            places.filter(|own| !bare.is_empty() || !own.is_sound() || own.has_zeroed())
+        {
+            let known = |oid| catalog.types.has_label(oid);
+            let lost = lost_labels(self.cluster, self.home, &catalog.relations, places, &known);
+            catalog.types.add_labels(lost);
+        }
+        let Some(relation) = catalog.relations.get(&PG_PROC).filter(|_| !bare.is_empty()) else {
+            return;
+        };
+        let mut makers: Vec<(i16, Oid, Oid)> = Vec::new();
+        self.rows_of(relation, &mut |names, row| {
+            let made = row.u32(names.index("prorettype"));
+            let Some(made) = made.filter(|made| bare.contains(made)) else {
+                return;
+            };
+            let count = row.i16(names.index("pronargs")).unwrap_or(0);
+            let arguments = row.unpacked(names.index("proargtypes"));
+            let first = arguments.and_then(|bytes| {
+                let first = bytes.get(FIRST_ELEMENT..)?.first_chunk()?;
+                Some(u32::from_le_bytes(*first))
+            });
+            makers.extend(first.map(|first| (count, made, first)));
+        });
+        // Ranges, of two bounds, come before the multiranges that are made of them.
+        makers.sort_unstable_by_key(|maker| std::cmp::Reverse(maker.0));
+        for (count, made, first) in makers {
+            if matches!(count, 1 | 2) {
+                catalog.types.add_range(made, first);
+            }
+        }
+    }
+
     /// Asks the indexes of `pg_type` for types that it lost, and other catalogs for what they are
     /// made of. An array comes after its elements.
     pub(crate) fn find_lost_types(&mut self, catalog: &mut Catalog) {
+        self.find_lost_makes(catalog);
         let Some(places) = self.places.get(&PG_TYPE) else {
             return;
         };

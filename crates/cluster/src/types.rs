@@ -51,6 +51,7 @@ pub(crate) struct TypeRows {
     types: HashMap<Oid, TypeRow>,
     /// OID and label by enum type, in their order.
     labels: HashMap<Oid, Vec<(u32, Vec<u8>)>>,
+    label_rows: Vec<LabelRow>,
     /// What `pg_range` says, by range or multirange type.
     ranges: HashMap<Oid, RangeRow>,
     multiranges: HashSet<Oid>,
@@ -89,7 +90,7 @@ impl TypeRows {
             rows_of(relation, &mut |names, row| {
                 labels.extend(label_row(names, &row));
             });
-            types.take_labels(labels);
+            types.add_labels(labels);
         }
         if let Some(relation) = relations.get(&PG_RANGE) {
             rows_of(relation, &mut |names, row| types.take_range(names, &row));
@@ -122,11 +123,48 @@ impl TypeRows {
         self.types.extend(read());
     }
 
-    fn take_labels(&mut self, mut labels: Vec<LabelRow>) {
-        labels.sort_by(|a, b| a.position.total_cmp(&b.position));
-        for row in labels {
+    /// Labels of enumerations, which are put in order among those that are known.
+    pub(crate) fn add_labels(&mut self, labels: Vec<LabelRow>) {
+        self.label_rows.extend(labels);
+        self.label_rows
+            .sort_by(|a, b| a.position.total_cmp(&b.position));
+        self.labels.clear();
+        for row in &self.label_rows {
             let of = self.labels.entry(row.of).or_default();
-            of.push((row.oid, row.label));
+            of.push((row.oid, row.label.clone()));
+        }
+    }
+
+    /// The label with this OID has a row.
+    pub(crate) fn has_label(&self, oid: Oid) -> bool {
+        self.label_rows.iter().any(|row| row.oid == oid)
+    }
+
+    /// Enumerations, ranges and multiranges of which no other catalog says anything.
+    pub(crate) fn bare_types(&self) -> HashSet<Oid> {
+        let bare = self.types.iter().filter(|(oid, row)| match row.typtype {
+            b'e' => !self.labels.contains_key(oid),
+            b'r' | b'm' => !self.ranges.contains_key(oid),
+            _ => false,
+        });
+        bare.map(|(oid, _)| *oid).collect()
+    }
+
+    /// A range whose row in `pg_range` is lost, by the type of its bounds; a multirange by its range.
+    pub(crate) fn add_range(&mut self, oid: Oid, argument: Oid) {
+        let known = self.types.get(&oid).map(|row| row.typtype);
+        let of_bounds = RangeRow {
+            subtype: argument,
+            class: 0,
+            collation: 0,
+        };
+        match known {
+            Some(b'r') => drop(self.ranges.insert(oid, of_bounds)),
+            Some(b'm') => {
+                let own = self.ranges.get(&argument).copied();
+                self.ranges.extend(own.map(|own| (oid, own)));
+            }
+            _ => {}
         }
     }
 
@@ -265,11 +303,13 @@ impl TypeRows {
 }
 
 /// A row of `pg_enum`.
-struct LabelRow {
-    of: Oid,
-    position: f32,
-    oid: Oid,
-    label: Vec<u8>,
+pub(crate) struct LabelRow {
+    /// `enumtypid`.
+    pub(crate) of: Oid,
+    /// `enumsortorder`.
+    pub(crate) position: f32,
+    pub(crate) oid: Oid,
+    pub(crate) label: Vec<u8>,
 }
 
 fn label_row(names: &ColumnNames, row: &RawRow<'_>) -> Option<LabelRow> {

@@ -8,6 +8,7 @@ use pgclinic_format::types::Tid;
 use pgclinic_format::{BlockNo, ColumnLayout, Fork, LpFlags, Oid};
 
 use crate::btree_leaves::{Leaves, each_leaf};
+use crate::catalog::Catalog;
 use crate::catalog_encoding::CatalogEncoding;
 use crate::cluster::Cluster;
 use crate::files::{DatabaseDirectory, ForkFiles};
@@ -112,11 +113,20 @@ pub(crate) fn schema_names(
     words: CatalogEncoding,
     relations: &BTreeMap<Oid, Relation>,
 ) -> BTreeMap<Oid, String> {
-    let index = |oid: Oid| relations.get(&oid);
-    let (Some(by_oid), Some(by_name)) = (
-        index(PG_NAMESPACE_OID_INDEX),
-        index(PG_NAMESPACE_NSPNAME_INDEX),
-    ) else {
+    let indexes = (PG_NAMESPACE_OID_INDEX, PG_NAMESPACE_NSPNAME_INDEX);
+    names_by_indexes(cluster, home, words, relations, indexes)
+}
+
+/// What two indexes of a catalog, one by OID and one that begins with a name, call its rows, also
+/// those that are gone.
+pub(crate) fn names_by_indexes(
+    cluster: &Cluster,
+    home: &DatabaseDirectory,
+    words: CatalogEncoding,
+    relations: &BTreeMap<Oid, Relation>,
+    (by_oid, by_name): (Oid, Oid),
+) -> BTreeMap<Oid, String> {
+    let (Some(by_oid), Some(by_name)) = (relations.get(&by_oid), relations.get(&by_name)) else {
         return BTreeMap::new();
     };
     let mut oids = BTreeMap::new();
@@ -131,8 +141,30 @@ pub(crate) fn schema_names(
     names
 }
 
+impl Cluster {
+    /// What the indexes of `pg_namespace` call the schemas of a database, dropped ones too.
+    pub fn schemas_by_indexes(&self, catalog: &Catalog) -> BTreeMap<Oid, String> {
+        let Some(home) = self.catalog_home(catalog.database) else {
+            return BTreeMap::new();
+        };
+        schema_names(self, home, self.words(catalog.database), &catalog.relations)
+    }
+
+    /// What the indexes of `pg_authid` call the roles, dropped ones too; `shared` are the relations
+    /// of all databases.
+    pub fn roles_by_indexes(&self, shared: &Catalog) -> BTreeMap<Oid, String> {
+        let mut homes = self.homes.iter();
+        let Some(global) = homes.find(|home| home.database == 0) else {
+            return BTreeMap::new();
+        };
+        let words = CatalogEncoding::default().shared();
+        let indexes = (oid::PG_AUTHID_OID_INDEX, oid::PG_AUTHID_ROLNAME_INDEX);
+        names_by_indexes(self, global, words, &shared.relations, indexes)
+    }
+}
+
 /// Gives every row that an entry of this btree names, with the key.
-fn each_entry_of(
+pub(super) fn each_entry_of(
     cluster: &Cluster,
     home: &DatabaseDirectory,
     index: &Relation,

@@ -18,4 +18,4 @@ pub(crate) use rebuilt::{owner_by_toast_name, rebuilt, settle_kind};
 pub use relations::LostRelation;
 pub(crate) use relations::{ClassWitness, LostRelations, lost_relations};
 pub use types::LostType;
-pub(crate) use types::{base_of_domain, lost_types};
+pub(crate) use types::{base_of_domain, lost_labels, lost_types};

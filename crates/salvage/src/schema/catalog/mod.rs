@@ -8,6 +8,7 @@ mod array;
 mod long_values;
 mod read;
 mod rebuilt_columns;
+mod rebuilt_names;
 mod rebuilt_rows;
 mod rebuilt_types;
 mod siblings;

@@ -136,14 +136,13 @@ impl<'a> Catalogs<'a> {
             let read: Vec<_> = wanted
                 .filter_map(|(name, keys)| Some((*name, reader.table(name, keys)?)))
                 .collect();
-            if part.database != 0 {
-                gaps.append(&mut reader.gaps);
-            }
+            gaps.append(&mut reader.gaps);
             let troubles = reader.troubles;
             catalogs.tables.extend(read);
             catalogs.troubles.extend(troubles);
         }
         catalogs.add_rows_of_siblings(cluster, room, &gaps);
+        catalogs.add_rebuilt_names(cluster, shared, &gaps);
         catalogs.add_rebuilt_rows();
         catalogs.add_rebuilt_types();
         catalogs.add_rebuilt_columns(described);
@@ -201,6 +200,7 @@ impl Reader<'_> {
                 && relation.oid < FIRST_NORMAL_OID
                 && relation.kind == RelKind::Table
         })?;
+        let relation = &self.with_columns(relation);
         let Some(columns) = &relation.columns else {
             self.troubles
                 .push(format!("{name}: its columns are unknown"));
@@ -250,6 +250,23 @@ impl Reader<'_> {
             table.key(key);
         }
         Some(table)
+    }
+
+    /// A catalog has the same columns in every database.
+    fn with_columns(&self, relation: &Relation) -> Relation {
+        let mut relation = relation.clone();
+        let mut siblings = self.cluster.databases.keys().copied();
+        if relation.columns.is_none() {
+            let sibling = siblings.find_map(|database| {
+                let catalog = self.cluster.catalog(database);
+                let own = catalog.relations.get(&relation.oid)?;
+                Some((own.columns.clone()?, own.layouts.clone()?))
+            });
+            if let Some((columns, layouts)) = sibling {
+                (relation.columns, relation.layouts) = (Some(columns), Some(layouts));
+            }
+        }
+        relation
     }
 
     fn files_of(&self, relation: &Relation) -> Option<&ForkFiles> {

@@ -9,9 +9,11 @@ use pgclinic_format::oid::PG_TYPE;
 use pgclinic_format::types::FIRST_NORMAL_OID;
 use pgclinic_model::{plural, verb_of};
 
-use super::Catalogs;
 use super::rebuilt_rows::Values;
+use super::{Catalogs, Row};
 
+/// `BTREE_AM_OID`.
+const BTREE: Oid = 403;
 /// `DEFAULT_COLLATION_OID`.
 const DEFAULT_COLLATION: Oid = 100;
 
@@ -32,6 +34,8 @@ impl Catalogs<'_> {
             }
         }
         self.add_rows("pg_type", &rows);
+        self.add_rebuilt_labels();
+        self.add_rebuilt_ranges();
         if !rows.is_empty() {
             self.troubles.push(format!(
                 "pg_type: {rows} {are} put together from other catalogs: defaults, NOT NULL and rights of these types are lost",
@@ -109,6 +113,101 @@ impl Catalogs<'_> {
             ("typbasetype", number(base)),
             ("typtypmod", (-1i32).to_le_bytes().into()),
             ("typcollation", number(collation)),
+        ])
+    }
+
+    /// Rows of `pg_enum` that its indexes alone still have, in the order that these give.
+    fn add_rebuilt_labels(&mut self) {
+        let mut rows: Vec<Values> = Vec::new();
+        let types = self.table("pg_type").iter();
+        for ty in types.filter(|ty| ty.letter("typtype") == 'e') {
+            let info = self.catalog.type_info(ty.id());
+            let TypeKind::Enum(labels) = &info.kind else {
+                continue;
+            };
+            let own = self.rows("pg_enum", "enumtypid", ty.id());
+            let mut position = 0f32;
+            for (oid, label) in labels {
+                if let Some(known) = own.iter().find(|row| row.id() == *oid) {
+                    position = known.float("enumsortorder");
+                    continue;
+                }
+                // Behind the one before: no server leaves less room than this between two.
+                position += 1.0 / 1024.0;
+                rows.push(vec![
+                    ("oid", oid.to_le_bytes().into()),
+                    ("enumtypid", ty.id().to_le_bytes().into()),
+                    ("enumsortorder", position.to_le_bytes().into()),
+                    ("enumlabel", label.clone()),
+                ]);
+            }
+        }
+        self.add_rows("pg_enum", &rows);
+        if !rows.is_empty() {
+            self.troubles.push(format!(
+                "pg_enum: {rows} {are} put together from its indexes",
+                are = verb_of(rows.len(), "are"),
+                rows = plural(rows.len(), "row"),
+            ));
+        }
+    }
+
+    /// Rows of `pg_range` by the functions that make ranges. What only the rows had, functions for
+    /// differences and canonical forms, is lost.
+    fn add_rebuilt_ranges(&mut self) {
+        let types = self.table("pg_type").iter();
+        let lost = types.filter(|ty| {
+            let is_range = ty.letter("typtype") == 'r' && ty.id() >= FIRST_NORMAL_OID;
+            is_range && self.one("pg_range", "rngtypid", ty.id()).is_none()
+        });
+        let rows: Vec<Values> = lost.filter_map(|ty| self.values_of_range(ty)).collect();
+        self.add_rows("pg_range", &rows);
+        if !rows.is_empty() {
+            self.troubles.push(format!(
+                "pg_range: {rows} {are} put together from other catalogs: canonical forms and functions for differences are lost",
+                are = verb_of(rows.len(), "are"),
+                rows = plural(rows.len(), "row"),
+            ));
+        }
+    }
+
+    fn values_of_range(&self, ty: Row<'_>) -> Option<Values> {
+        let info = self.catalog.type_info(ty.id());
+        let TypeKind::Range(subtype) = &info.kind else {
+            return None;
+        };
+        let number = |value: Oid| value.to_le_bytes().to_vec();
+        let base = self.base_type(subtype.oid);
+        let mut classes = self.table("pg_opclass").iter();
+        let class = classes.find(|class| {
+            class.oid("opcmethod") == BTREE
+                && class.oid("opcintype") == base
+                && class.flag("opcdefault")
+        })?;
+        let row = self.row("pg_type", subtype.oid);
+        let name = ty.name("typname");
+        let multirange = match name.contains("range") {
+            true => name.replacen("range", "multirange", 1),
+            false => format!("{name}_multirange"),
+        };
+        let mut types = self.table("pg_type").iter();
+        let multirange = types.find(|own| {
+            own.letter("typtype") == 'm'
+                && own.name("typname") == multirange
+                && own.oid("typnamespace") == ty.oid("typnamespace")
+        });
+        Some(vec![
+            ("rngtypid", number(ty.id())),
+            ("rngsubtype", number(subtype.oid)),
+            (
+                "rngmultitypid",
+                number(multirange.map_or(0, |own| own.id())),
+            ),
+            (
+                "rngcollation",
+                number(row.map_or(0, |row| row.oid("typcollation"))),
+            ),
+            ("rngsubopc", number(class.id())),
         ])
     }
 

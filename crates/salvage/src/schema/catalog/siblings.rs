@@ -16,6 +16,13 @@ use crate::schema::long_text::CatalogRoom;
 const IDENTITIES: [&str; 3] = ["oid", "aggfnoid", "rngtypid"];
 /// Files and rights of relations are each database's own.
 const OWN: &str = "pg_class";
+/// The catalogs of all databases have no sibling.
+const SHARED: [&str; 4] = [
+    "pg_authid",
+    "pg_database",
+    "pg_tablespace",
+    "pg_subscription",
+];
 
 /// A catalog that lost rows.
 pub(super) struct Gap {
@@ -31,7 +38,9 @@ impl Catalogs<'_> {
         room: &CatalogRoom,
         gaps: &[Gap],
     ) {
-        let known = |gap: &&Gap| gap.name != OWN && identity_of(gap).is_some();
+        let known = |gap: &&Gap| {
+            gap.name != OWN && !SHARED.contains(&gap.name) && identity_of(gap).is_some()
+        };
         let gaps: Vec<&Gap> = gaps.iter().filter(known).collect();
         if gaps.is_empty() {
             return;

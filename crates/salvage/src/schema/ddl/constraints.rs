@@ -185,13 +185,13 @@ fn foreign_key(catalogs: &Catalogs<'_>, row: Row<'_>) -> Written<String> {
 
 fn key(catalogs: &Catalogs<'_>, row: Row<'_>) -> Written<String> {
     let (table, oid) = (row.oid("conrelid"), row.oid("conindid"));
+    // Where its row is lost, the columns of the key are known all the same.
     let index = catalogs.one("pg_index", "indexrelid", oid);
-    let index = index.ok_or_else(|| Refusal::absent("index", oid))?;
     let mut text = match row.letter("contype") {
         'p' => "PRIMARY KEY ".to_owned(),
         _ => "UNIQUE ".to_owned(),
     };
-    if index.flag("indnullsnotdistinct") {
+    if index.is_some_and(|index| index.flag("indnullsnotdistinct")) {
         text += "NULLS NOT DISTINCT ";
     }
     let mut own = column_names(catalogs, table, &row.shorts("conkey"))?;
@@ -201,8 +201,11 @@ fn key(catalogs: &Catalogs<'_>, row: Row<'_>) -> Written<String> {
         ""
     };
     text += &format!("({own})");
-    let keys = usize::try_from(index.int("indnkeyatts")).unwrap_or(0);
-    let all = index.shorts("indkey");
+    let all = index
+        .map(|index| index.shorts("indkey"))
+        .unwrap_or_default();
+    let keys = index.map_or(0, |index| index.int("indnkeyatts"));
+    let keys = usize::try_from(keys).unwrap_or(0);
     let included = all.get(keys..).unwrap_or_default();
     if !included.is_empty() {
         text += &format!(" INCLUDE ({})", column_names(catalogs, table, included)?);

@@ -23,6 +23,30 @@ pub(super) fn collect(catalogs: &Catalogs<'_>, out: &mut Items) {
         }
         out.extend(attach(catalogs, oid));
     }
+    for row in catalogs.table("pg_class").iter() {
+        if is_without_row(catalogs, row) {
+            let name = named("INDEX", &catalogs.qualified_relation(row));
+            let text: Written<String> = Err(Refusal("its row in pg_index is lost".into()));
+            out.push(Item::new(
+                Rank::Index,
+                (class::RELATION, row.id()),
+                name,
+                text,
+            ));
+        }
+    }
+}
+
+/// `pg_index` lost it, and no constraint makes it again.
+fn is_without_row(catalogs: &Catalogs<'_>, row: Row<'_>) -> bool {
+    matches!(row.letter("relkind"), 'i' | 'I')
+        && is_own(catalogs, class::RELATION, row.id())
+        && row.letter("relpersistence") != 't'
+        && catalogs.one("pg_index", "indexrelid", row.id()).is_none()
+        && constraint_of(catalogs, row.id()).is_none()
+        && catalogs
+            .schema_name(row.oid("relnamespace"))
+            .is_ok_and(|schema| schema != "pg_toast")
 }
 
 /// The constraint that an index serves.
@@ -68,6 +92,12 @@ fn details(catalogs: &Catalogs<'_>, row: Row<'_>, relation: Row<'_>) -> String {
     let Ok(table) = catalogs.relation_name(row.oid("indrelid")) else {
         return text;
     };
+    if row.flag("indisprimary") {
+        // Its constraint is lost.
+        text += &format!(
+            "\nALTER TABLE ONLY {table} ADD CONSTRAINT {name} PRIMARY KEY USING INDEX {name};"
+        );
+    }
     if row.flag("indisclustered") {
         text += &format!("\nALTER TABLE {table} CLUSTER ON {name};");
     }
