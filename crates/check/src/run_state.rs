@@ -50,6 +50,13 @@ pub struct RunState {
     pub(crate) books: SavedBooks,
 }
 
+impl RunState {
+    /// What was checked up to here.
+    pub fn coverage(&self) -> &Coverage {
+        &self.books.coverage
+    }
+}
+
 /// A cluster at the begin of a run.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Begin {

@@ -164,7 +164,7 @@ impl LoadArgs {
 }
 
 /// Bytes a second.
-fn rate(text: &str) -> Result<NonZeroU64, String> {
+pub(crate) fn rate(text: &str) -> Result<NonZeroU64, String> {
     let plain = text.strip_suffix("/s").unwrap_or(text).trim();
     bytes(plain).ok_or_else(|| format!("{text:?} is not a rate; write 100MB/s"))
 }

@@ -59,6 +59,10 @@ pub struct Env<'a> {
     pub passwords: Passwords,
     /// Set by SIGINT and SIGTERM.
     pub interrupted: Arc<AtomicBool>,
+    /// This program, for children of its own.
+    pub program: Option<PathBuf>,
+    /// Where what outlives a run is kept.
+    pub state_directory: Option<PathBuf>,
     /// Nothing else is done in this process, so that its priority may be changed.
     pub has_own_process: bool,
 }

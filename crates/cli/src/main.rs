@@ -43,6 +43,8 @@ fn main() -> ExitCode {
         server_defaults: server_defaults(),
         passwords: passwords(),
         interrupted,
+        program: std::env::current_exe().ok(),
+        state_directory: state_directory(),
         has_own_process: true,
     };
     let exit = run(std::env::args_os().collect(), &mut world);
@@ -87,6 +89,17 @@ fn config_files() -> Vec<PathBuf> {
     let own = own.map(|folder| folder.join("pgclinic/pgclinic.toml"));
     let machine = PathBuf::from("/etc/pgclinic.toml");
     [machine].into_iter().chain(own).collect()
+}
+
+/// That of a service, else one's own.
+fn state_directory() -> Option<PathBuf> {
+    let given = |name: &str| std::env::var_os(name).filter(|path| !path.is_empty());
+    if let Some(of_service) = given("STATE_DIRECTORY") {
+        return Some(of_service.into());
+    }
+    let of_home = || Some(std::env::home_dir()?.join(".local/state"));
+    let own = given("XDG_STATE_HOME").map(PathBuf::from).or_else(of_home);
+    own.map(|directory| directory.join("pgclinic"))
 }
 
 /// As libpq finds them.

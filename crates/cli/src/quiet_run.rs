@@ -56,6 +56,8 @@ pub(crate) fn run_quietly(words: &[&str], around: &Surroundings, temp_folder: &P
         server_defaults: ConnectionDefaults::default(),
         passwords: Passwords::default(),
         interrupted: Arc::new(AtomicBool::new(false)),
+        program: None,
+        state_directory: None,
         has_own_process: false,
     };
     let line = std::iter::once("pgclinic").chain(words.iter().copied());

@@ -37,3 +37,10 @@ pub use headline::{Headline, headline};
 pub use neighbours::Neighbour;
 pub use privacy::{RedactionKey, redacted};
 pub use watch_screen::{ScreenKey, WatchScreen};
+
+use pgclinic_model::document::{Place, Target};
+
+/// The command that takes the page of a place apart; nothing where no page of a relation is meant.
+pub fn inspect_command(target: &Target, place: &Place) -> Option<String> {
+    view::inspect_command(target, place)
+}

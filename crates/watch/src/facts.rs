@@ -40,6 +40,8 @@ pub struct ServerFacts {
     pub settings: BTreeMap<String, Setting>,
     /// The server is surely on this machine.
     pub is_local: bool,
+    /// A scrub of its files was asked for.
+    pub is_scrubbed: bool,
 }
 
 const IDENTITY: &str = "SELECT current_setting('server_version_num')::int / 10000, \

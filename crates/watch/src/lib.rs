@@ -5,7 +5,8 @@
 //! probe.rs    one statement that gives the figures of several signs       need.rs   what it needs
 //! watcher.rs  one server, one session, the last two readings of each statement
 //! assess/     readings ─► the document: rates, states, reasons             machine.rs  what cli knows of this machine
-//! keeping.rs  many servers, the history of each sign
+//! watched_servers.rs  many servers, the history of each sign
+//! scrub.rs    what the scrub of its files says
 //! listen/     the metrics endpoint: a small, strict HTTP server on loopback
 //! rules.rs dashboard.rs manual.rs   what is made of the register: alerts, Grafana, documentation
 //! ```
@@ -17,25 +18,27 @@
 mod assess;
 mod dashboard;
 mod facts;
-mod keeping;
 pub mod listen;
 mod machine;
 mod manual;
 mod need;
 mod probe;
 mod rules;
+mod scrub;
 mod sign;
 mod signs;
+mod watched_servers;
 mod watcher;
 
-pub use assess::Moment;
+pub use assess::Sample;
 pub use dashboard::dashboard;
-pub use keeping::Keeper;
 pub use machine::{BackendMemory, Machine};
 pub use manual::manual;
 pub use need::Need;
 pub use probe::Probe;
 pub use rules::rules;
-pub use sign::{Alert, Compute, Family, Gather, Judge, Sign, Source, Urgency};
+pub use scrub::{ScrubSource, ScrubStatus, ServerOnDisk};
+pub use sign::{Alert, Assessment, Compute, Family, Gather, Sign, Source, Urgency};
 pub use signs::{FAMILIES, signs};
+pub use watched_servers::WatchedServers;
 pub use watcher::{Thoroughness, WatchOptions, Watcher};

@@ -26,6 +26,8 @@ pub enum Need {
     Archiving,
     /// The server is on this machine, reached by its socket.
     Local,
+    /// `watch --scrub`.
+    Scrub,
 }
 
 impl Need {
@@ -84,6 +86,10 @@ impl Need {
                 facts.is_local,
                 "the server is not reached by a Unix socket, so that its processes may be on another machine",
             ),
+            Need::Scrub => unless(
+                facts.is_scrubbed,
+                "its files are not scrubbed: --scrub 50MB/s does it, where they are on this machine",
+            ),
         }
     }
 
@@ -99,6 +105,7 @@ impl Need {
             Need::Primary => "a primary".to_owned(),
             Need::IoWorkers => "io_method = worker".to_owned(),
             Need::Archiving => "archive_mode".to_owned(),
+            Need::Scrub => "`--scrub`, with the files on this machine".to_owned(),
             Need::Local => {
                 "the server on this machine, by its socket, as its user or root".to_owned()
             }

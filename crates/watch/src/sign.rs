@@ -2,7 +2,7 @@
 
 use pgclinic_model::document::{SignKind, SignState, SignUnit, SignValue};
 
-use crate::assess::Moment;
+use crate::assess::Sample;
 use crate::need::Need;
 use crate::probe::Probe;
 
@@ -89,7 +89,7 @@ pub struct Sign {
     /// How the figures of one server become one.
     pub gather: Gather,
     /// What it says that is worth a word.
-    pub judge: Option<Judge>,
+    pub assess: Option<Assessment>,
     /// What is normal.
     pub normal: &'static str,
     /// What it means when it is not.
@@ -101,10 +101,10 @@ pub struct Sign {
 }
 
 /// Says how a sign stands, and why; nothing where it is as it should be.
-pub type Judge = fn(&Moment<'_>, &[SignValue]) -> Option<(SignState, String)>;
+pub type Assessment = fn(&Sample<'_>, &[SignValue]) -> Option<(SignState, String)>;
 
 /// Gives the figures, or says why there are none.
-pub type Compute = fn(&Moment<'_>) -> Result<Vec<SignValue>, String>;
+pub type Compute = fn(&Sample<'_>) -> Result<Vec<SignValue>, String>;
 
 /// Where a figure comes from.
 #[derive(Debug, Clone, Copy)]
@@ -185,7 +185,7 @@ impl Sign {
         labels: &[],
         needs: &[],
         gather: Gather::Sum,
-        judge: None,
+        assess: None,
         normal: "",
         meaning: "",
         settled_by: "",

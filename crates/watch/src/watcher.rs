@@ -4,16 +4,17 @@
 //! with its first reading: what its counters did meanwhile is unknown.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use pgclinic_model::document::{SignState, Target, WatchedTarget};
 use pgclinic_servers::{ConnectOptions, ConnectionTarget, Session, SqlError};
 
-use crate::assess::{self, Moment};
+use crate::assess::{self, Sample};
 use crate::facts::ServerFacts;
 use crate::machine::Machine;
 use crate::probe::{Probe, Reading, Table};
+use crate::scrub::{ScrubSource, ScrubStatus, ServerOnDisk};
 use crate::signs;
 
 /// A lock that somebody holds is not waited for.
@@ -78,6 +79,8 @@ pub struct Watcher {
     clock_jump: Option<f64>,
     complete_at: Option<f64>,
     sample_s: Option<f64>,
+    scrub_source: Option<ScrubSource>,
+    scrub: Option<ScrubStatus>,
 }
 
 impl Watcher {
@@ -95,7 +98,16 @@ impl Watcher {
             clock_jump: None,
             complete_at: None,
             sample_s: None,
+            scrub_source: None,
+            scrub: None,
         }
+    }
+
+    /// With a scrub of the server's files.
+    #[must_use]
+    pub fn with_scrub(mut self, source: ScrubSource) -> Self {
+        self.scrub_source = Some(source);
+        self
     }
 
     /// Reads every sign that is due; a server that does not answer is no error but an answer.
@@ -110,7 +122,7 @@ impl Watcher {
         self.sample_s = Some(begin.elapsed().as_secs_f64());
         match asked {
             Ok(()) => {
-                if !self.moment().is_refused(signs::probes().into_iter()) {
+                if !self.present().is_refused(signs::probes().into_iter()) {
                     let now = SystemTime::now().duration_since(UNIX_EPOCH).ok();
                     self.complete_at = now.map(|now| now.as_secs_f64());
                 }
@@ -138,7 +150,18 @@ impl Watcher {
         }
         session.take_messages();
         self.session = Some(session);
+        self.ask_scrub();
         Ok(())
+    }
+
+    fn ask_scrub(&mut self) {
+        let server = ServerOnDisk {
+            data_directory: self.facts.shown("data_directory").map(PathBuf::from),
+            system_identifier: self.facts.system_identifier.clone(),
+            started: self.facts.started,
+        };
+        let source = self.scrub_source.as_mut();
+        self.scrub = source.map(|ScrubSource(ask)| ask(&server));
     }
 
     /// Nothing that it runs can write, wait for a lock or be shadowed by a schema of somebody else.
@@ -174,7 +197,10 @@ impl Watcher {
         if self.restarted || facts.is_standby != self.facts.is_standby {
             self.readings.clear();
         }
-        self.facts = facts;
+        self.facts = ServerFacts {
+            is_scrubbed: self.scrub_source.is_some(),
+            ..facts
+        };
         self.asked_at = Some(now);
         if self.machine_facts.is_empty() {
             self.machine_facts = self.facts_of_machine();
@@ -229,8 +255,8 @@ impl Watcher {
         self.readings.insert(probe.name, own);
     }
 
-    fn moment(&self) -> Moment<'_> {
-        Moment {
+    fn present(&self) -> Sample<'_> {
+        Sample {
             facts: &self.facts,
             readings: &self.readings,
             machine: self
@@ -242,14 +268,16 @@ impl Watcher {
             restarted: self.restarted,
             clock_jump: self.clock_jump,
             sample_s: self.sample_s,
+            scrub: self.scrub.as_ref(),
         }
     }
 
     fn document(&self) -> WatchedTarget {
-        let moment = self.moment();
+        let sample = self.present();
         let signs: Vec<_> = signs::signs()
-            .map(|sign| assess::sign(sign, &moment))
+            .map(|sign| assess::sign(sign, &sample))
             .collect();
+        let scrub = self.scrub.as_ref();
         WatchedTarget {
             target: self.described(),
             server_version: Some(self.facts.version.clone()),
@@ -259,7 +287,9 @@ impl Watcher {
             sample_s: self.sample_s.unwrap_or_default(),
             unreachable: None,
             state: signs.iter().map(|own| own.state).max().unwrap_or_default(),
-            advice: signs::advice(&moment),
+            advice: signs::advice(&sample),
+            damaged_pages: scrub.map(|own| own.places.clone()).unwrap_or_default(),
+            damaged_pages_omitted: scrub.map_or(0, |own| own.places_omitted),
             signs,
         }
     }
@@ -277,6 +307,8 @@ impl Watcher {
             state: SignState::Critical,
             signs: Vec::new(),
             advice: Vec::new(),
+            damaged_pages: Vec::new(),
+            damaged_pages_omitted: 0,
         }
     }
 

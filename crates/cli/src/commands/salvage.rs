@@ -381,6 +381,8 @@ fn summarize(
         server_defaults: Default::default(),
         passwords: Default::default(),
         interrupted: Arc::clone(&world.interrupted),
+        program: None,
+        state_directory: None,
         has_own_process: world.has_own_process,
     };
     arguments.summary().write_again(document, &mut beside)

@@ -5,12 +5,17 @@
 //! a terminal        one screen, a few keys          screen.rs
 //! anything else     a document each interval
 //! --listen ADDRESS  metrics and a page              endpoint.rs
+//! --scrub RATE      their files are checked slowly  scrub.rs, background.rs
 //! ```
 
+mod background;
 mod endpoint;
 mod raw_terminal;
 mod screen;
+mod scrub;
 
+use std::num::NonZeroU64;
+use std::path::PathBuf;
 use std::process::Stdio;
 use std::time::{Duration, SystemTime};
 
@@ -19,13 +24,15 @@ use pgclinic_lab::{environment, samplers};
 use pgclinic_model::document::{SignState, WATCH_SCHEMA, WatchDocument};
 use pgclinic_report::Document;
 use pgclinic_servers::ConnectionTarget;
-use pgclinic_watch::{BackendMemory, Keeper, Machine, Thoroughness, WatchOptions, listen};
+use pgclinic_watch::{BackendMemory, Machine, Thoroughness, WatchOptions, WatchedServers, listen};
 
+use crate::args::rate;
 use crate::commands::Command;
 use crate::env::{Env, moment, sleep_unless};
 use crate::exit::{Exit, FailOnArgs, Failure, ResultClass};
 use crate::output::OutputArgs;
 use crate::status_line::StatusCode;
+use scrub::ScrubOptions;
 
 /// Between the two samples of one document: enough for a rate.
 const ONCE_S: f64 = 1.0;
@@ -36,6 +43,8 @@ const SETTLING: Duration = Duration::from_millis(500);
 /// A second between two samples keeps the cost for the server small.
 const INTERVAL_MIN_S: f64 = 1.0;
 const INTERVAL_MAX_S: f64 = 86_400.0;
+/// A year.
+const HOURS_MAX: f64 = 8760.0;
 
 #[derive(Debug, Args)]
 struct Arguments {
@@ -71,6 +80,21 @@ struct Arguments {
     /// format of Prometheus, and OpenMetrics to whoever accepts it.
     #[arg(long, value_name = "ADDRESS", conflicts_with_all = ["once", "output"])]
     listen: Option<String>,
+    /// Check the servers' files slowly in the background
+    ///
+    /// Such as 50MB/s. Checksums and headers of all pages, by `pgclinic check --level pages` as a
+    /// process of its own, behind everybody else's work and reads. It goes on where it was
+    /// stopped, also after a restart. The data directories must be on this machine, and readable.
+    #[arg(long, value_name = "RATE", value_parser = rate, conflicts_with_all = ["once", "around"])]
+    scrub: Option<NonZeroU64>,
+    /// Hours between the begins of two scrubs
+    #[arg(long, value_name = "HOURS", default_value_t = 24.0, requires = "scrub")]
+    scrub_every: f64,
+    /// Keep states of scrubs in this directory
+    ///
+    /// By default $STATE_DIRECTORY of a service, else pgclinic in $XDG_STATE_HOME or ~/.local/state.
+    #[arg(long, value_name = "DIR", requires = "scrub")]
+    state: Option<PathBuf>,
     /// Print alerts on these metrics for Prometheus
     #[arg(long, conflicts_with_all = ["urls", "dashboard"])]
     rules: bool,
@@ -112,13 +136,13 @@ impl Command for Watch {
         arguments.output.refuse_early(WATCH_SCHEMA, &[])?;
         let address = arguments.listen.as_deref().map(listen::loopback);
         let address = address.transpose().map_err(Failure::new)?;
-        let mut keeper = arguments.keeper(world)?;
+        let mut servers = arguments.servers(world)?;
         match address {
-            Some(address) => endpoint::run(&arguments, address, &mut keeper, world),
-            None if arguments.around.is_some() => arguments.around(&mut keeper, world),
-            None if arguments.once => arguments.once(&mut keeper, world),
-            None if arguments.has_screen(world) => screen::run(&arguments, &mut keeper, world),
-            None => arguments.each_interval(&mut keeper, world),
+            Some(address) => endpoint::run(&arguments, address, &mut servers, world),
+            None if arguments.around.is_some() => arguments.around(&mut servers, world),
+            None if arguments.once => arguments.once(&mut servers, world),
+            None if arguments.has_screen(world) => screen::run(&arguments, &mut servers, world),
+            None => arguments.each_interval(&mut servers, world),
         }
     }
 }
@@ -140,7 +164,7 @@ impl Arguments {
         Ok(Duration::from_secs_f64(seconds))
     }
 
-    fn keeper(&self, world: &mut Env<'_>) -> Result<Keeper, Failure> {
+    fn servers(&self, world: &mut Env<'_>) -> Result<WatchedServers, Failure> {
         let interval = self.interval()?;
         let mut targets = Vec::new();
         for url in &self.urls {
@@ -150,7 +174,34 @@ impl Arguments {
             machine: Some(machine()),
             ..WatchOptions::default()
         };
-        Ok(Keeper::new(targets, &options, interval))
+        let servers = WatchedServers::new(targets, &options, interval);
+        Ok(match self.scrub_options(world)? {
+            Some(options) => servers.with_scrubs(|| scrub::source(options.clone())),
+            None => servers,
+        })
+    }
+
+    fn scrub_options(&self, world: &Env<'_>) -> Result<Option<ScrubOptions>, Failure> {
+        let Some(rate) = self.scrub else {
+            return Ok(None);
+        };
+        if !(0.0..=HOURS_MAX).contains(&self.scrub_every) {
+            return Err(Failure::new("--scrub-every must be 0 to 8760 hours"));
+        }
+        let nowhere = || Failure::new("--scrub needs --state DIR: the environment names no home");
+        let state = self.state.clone().or_else(|| world.state_directory.clone());
+        let unknown = || Failure::new("--scrub cannot find this program, to run it beside itself");
+        Ok(Some(ScrubOptions {
+            rate,
+            every: Duration::from_secs_f64(self.scrub_every * 3600.0),
+            state: state.ok_or_else(nowhere)?.join("watch"),
+            program: world.program.clone().ok_or_else(unknown)?,
+            // One directory is of one server.
+            pgdata: match self.urls.as_slice() {
+                [_only] => world.pgdata.as_ref().map(PathBuf::from),
+                _ => None,
+            },
+        }))
     }
 
     fn target(&self, url: &str, world: &mut Env<'_>) -> Result<ConnectionTarget, Failure> {
@@ -170,15 +221,15 @@ impl Arguments {
         is_plain && terminal.stdin && terminal.stdout && !terminal.is_dumb && self.samples.is_none()
     }
 
-    fn once(&self, keeper: &mut Keeper, world: &mut Env<'_>) -> Result<Exit, Failure> {
-        keeper.sample(Thoroughness::All);
+    fn once(&self, servers: &mut WatchedServers, world: &mut Env<'_>) -> Result<Exit, Failure> {
+        servers.sample(Thoroughness::All);
         sleep_unless(&world.interrupted, self.interval()?);
-        self.give(keeper.sample(Thoroughness::All), world)
+        self.give(servers.sample(Thoroughness::All), world)
     }
 
     /// Mark, work, mark.
-    fn around(&self, keeper: &mut Keeper, world: &mut Env<'_>) -> Result<Exit, Failure> {
-        keeper.sample(Thoroughness::All);
+    fn around(&self, servers: &mut WatchedServers, world: &mut Env<'_>) -> Result<Exit, Failure> {
+        servers.sample(Thoroughness::All);
         let command = self.around.as_deref().unwrap_or_default();
         let mut shell = std::process::Command::new("sh");
         let output = shell.args(["-c", command]).stdin(Stdio::null()).output()?;
@@ -189,16 +240,20 @@ impl Arguments {
         }
         // Backends send their statistics on when they end, a moment after their client.
         sleep_unless(&world.interrupted, SETTLING);
-        self.give(keeper.sample(Thoroughness::All), world)
+        self.give(servers.sample(Thoroughness::All), world)
     }
 
     /// A document each interval, until somebody wants it to end.
-    fn each_interval(&self, keeper: &mut Keeper, world: &mut Env<'_>) -> Result<Exit, Failure> {
+    fn each_interval(
+        &self,
+        servers: &mut WatchedServers,
+        world: &mut Env<'_>,
+    ) -> Result<Exit, Failure> {
         let interval = self.interval()?;
         let mut left = self.samples.unwrap_or(u64::MAX);
         loop {
             // A server that is down may be up at the next sample.
-            let given = self.give(keeper.sample(Thoroughness::Due), world)?;
+            let given = self.give(servers.sample(Thoroughness::Due), world)?;
             left = left.saturating_sub(1);
             if left == 0 || world.is_interrupted() {
                 return Ok(given);

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Target, Tool};
+use super::{Place, Target, Tool};
 
 /// Schema of the document.
 pub const WATCH_SCHEMA: &str = "pgclinic.watch/1";
@@ -108,6 +108,26 @@ pub struct WatchedTarget {
     /// Settings that differ from what is advised.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub advice: Vec<SettingAdvice>,
+    /// Pages that the last complete scrub found damaged.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub damaged_pages: Vec<DamagedPage>,
+    /// Those that are not listed.
+    #[serde(default, skip_serializing_if = "super::is_zero")]
+    pub damaged_pages_omitted: u64,
+}
+
+/// A page, or a file as a whole, that a scrub found damaged.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct DamagedPage {
+    /// Where.
+    pub place: Place,
+    /// What is wrong, by the name of its rule.
+    pub rule: String,
+    /// What was seen, with its numbers.
+    pub message: String,
+    /// What shows its rows, to be typed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub command: Option<String>,
 }
 
 /// One sign of one server.

@@ -35,7 +35,7 @@ mod watch;
 mod words;
 
 pub(crate) use meaning::Meaning;
-pub(crate) use next::Next;
+pub(crate) use next::{Next, inspect as inspect_command};
 pub(crate) use table::{Column, Row, Style, Table, columns, left, right};
 pub(crate) use words::{Look, Medium, Span, Words, number, words};
 

@@ -5,8 +5,8 @@ use pgclinic_model::document::{
 };
 
 use super::{
-    Block, Fold, Frame, Look, Part, Row, Table, Tone, Verdict, View, Words, card, columns, entries,
-    fold, in_terminal, meaning, on_page, reasons_of, section, text, words,
+    Block, Fold, Frame, Look, Part, Row, Table, Tone, Verdict, View, Words, and_more, card,
+    columns, entries, fold, in_terminal, meaning, on_page, reasons_of, section, text, words,
 };
 use crate::Options;
 use crate::watched::{extent, figure, headline, reasons, standing_out, state};
@@ -93,6 +93,7 @@ fn of_target(target: &WatchedTarget) -> Vec<Block> {
     }
     let mut blocks = Vec::new();
     blocks.extend(card(Tone::Plain, "What stands out").unless_empty(stand_out(target)));
+    blocks.extend(damaged_pages(target));
     let mut signs = target.signs.as_slice();
     while let Some(first) = signs.first() {
         let end = signs.iter().position(|own| own.family != first.family);
@@ -228,6 +229,23 @@ fn values(own: &WatchedSign) -> Vec<Block> {
         first.title = names.join(" · ");
     }
     Table::new(columns, rows).unless_empty()
+}
+
+/// Each page with the command that shows its rows.
+fn damaged_pages(target: &WatchedTarget) -> Vec<Block> {
+    let pages = target.damaged_pages.iter().flat_map(|own| {
+        let what = Words::default()
+            .strong(own.place.to_string())
+            .plain(format!(": {} (", own.message))
+            .code(&own.rule)
+            .plain(")");
+        let command = own.command.as_ref();
+        std::iter::once(text(what)).chain(command.map(|own| Block::Command(own.clone())))
+    });
+    let omitted = target.damaged_pages_omitted;
+    let more = (omitted > 0).then(|| text(and_more(omitted)));
+    let blocks = pages.chain(more).collect();
+    section("Damaged pages, by the last complete scrub").unless_empty(blocks)
 }
 
 fn advice(advice: &[SettingAdvice]) -> Vec<Block> {

@@ -7,14 +7,15 @@ use pgclinic_model::document::{SignKind, SignState, SignUnit, SignValue, Watched
 use crate::facts::ServerFacts;
 use crate::machine::Machine;
 use crate::probe::{Probe, Reading, Table};
+use crate::scrub::ScrubStatus;
 use crate::sign::{Gather, Sign, Source};
 use crate::watcher::Readings;
 
 /// Values of one sign that a document holds.
 const VALUES_MAX: usize = 500;
 
-/// What is known of a server at one moment.
-pub struct Moment<'a> {
+/// What is known of a server at one sample.
+pub struct Sample<'a> {
     pub(crate) facts: &'a ServerFacts,
     pub(crate) readings: &'a BTreeMap<&'static str, Readings>,
     pub(crate) machine: Option<&'a Machine>,
@@ -24,15 +25,17 @@ pub struct Moment<'a> {
     /// By how much the server's clock went on more than ours since the sample before.
     pub(crate) clock_jump: Option<f64>,
     pub(crate) sample_s: Option<f64>,
+    /// Of the server's files, where it was asked for.
+    pub(crate) scrub: Option<&'a ScrubStatus>,
 }
 
-impl std::fmt::Debug for Moment<'_> {
+impl std::fmt::Debug for Sample<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Moment")
+        f.write_str("Sample")
     }
 }
 
-impl<'a> Moment<'a> {
+impl<'a> Sample<'a> {
     /// The figures of a statement, or why there are none.
     pub(crate) fn table(&self, probe: &Probe) -> Result<&'a Table, String> {
         match self.readings.get(probe.name).map(|own| &own.now) {
@@ -120,17 +123,17 @@ fn no_before(own: &Readings) -> String {
         .unwrap_or_else(|| "this is the first sample".to_owned())
 }
 
-/// A sign as this moment shows it.
-pub(crate) fn sign(sign: &Sign, moment: &Moment<'_>) -> WatchedSign {
+/// A sign as this sample shows it.
+pub(crate) fn sign(sign: &Sign, sample: &Sample<'_>) -> WatchedSign {
     let mut own = bare(sign);
-    match values(sign, moment) {
+    match values(sign, sample) {
         Ok(found) => {
             own.values = found.values;
             own.no_rates = found.no_rates;
             own.values_omitted = found.omitted;
         }
         Err(why) => {
-            let is_refused = moment.is_refused(sign.source.probes().into_iter());
+            let is_refused = sample.is_refused(sign.source.probes().into_iter());
             own.state = if is_refused {
                 SignState::Unknown
             } else {
@@ -141,7 +144,7 @@ pub(crate) fn sign(sign: &Sign, moment: &Moment<'_>) -> WatchedSign {
         }
     }
     own.headline = headline(sign, &own.values);
-    if let Some((state, why)) = sign.judge.and_then(|judge| judge(moment, &own.values)) {
+    if let Some((state, why)) = sign.assess.and_then(|assess| assess(sample, &own.values)) {
         own.state = state;
         own.finding = Some(why);
     }
@@ -186,26 +189,26 @@ struct Found {
     omitted: u64,
 }
 
-fn values(sign: &Sign, moment: &Moment<'_>) -> Result<Found, String> {
+fn values(sign: &Sign, sample: &Sample<'_>) -> Result<Found, String> {
     if let Some(why) = sign
         .all_needs()
         .into_iter()
-        .find_map(|need| need.missing(moment.facts))
+        .find_map(|need| need.missing(sample.facts))
     {
         return Err(why);
     }
     match sign.source {
         Source::Computed(probes, compute) => {
             for probe in probes {
-                moment.table(probe)?;
+                sample.table(probe)?;
             }
             Ok(Found {
-                values: compute(moment)?,
+                values: compute(sample)?,
                 no_rates: None,
                 omitted: 0,
             })
         }
-        Source::Column(probe, column) => of_column(sign, probe, column, moment),
+        Source::Column(probe, column) => of_column(sign, probe, column, sample),
     }
 }
 
@@ -214,9 +217,9 @@ fn of_column(
     sign: &Sign,
     probe: &Probe,
     column: &str,
-    moment: &Moment<'_>,
+    sample: &Sample<'_>,
 ) -> Result<Found, String> {
-    let table = moment.table(probe)?;
+    let table = sample.table(probe)?;
     let at = probe.cell_of(column).ok_or("there is no such figure")?;
     let mut no_rates = None;
     let mut values = Vec::new();
@@ -226,7 +229,7 @@ fn of_column(
         };
         let labels: Vec<&str> = row.labels.iter().map(String::as_str).collect();
         let is_counter = sign.kind == SignKind::Counter;
-        let grown = is_counter.then(|| moment.growth_since_before(probe, &labels, column));
+        let grown = is_counter.then(|| sample.growth_since_before(probe, &labels, column));
         let (growth, per_second) = match grown {
             Some(Ok((growth, seconds))) => (Some(growth), Some(growth / seconds)),
             Some(Err(why)) => {
@@ -273,7 +276,7 @@ fn headline(sign: &Sign, values: &[SignValue]) -> Option<f64> {
     };
     let mut figures = values.iter().filter_map(figure).peekable();
     if figures.peek().is_none() {
-        // Nothing of it at this moment is a figure too, but for a counter without a rate.
+        // Nothing of it at this sample is a figure too, but for a counter without a rate.
         return (values.is_empty() && sign.kind == SignKind::Gauge && sign.gather == Gather::Sum)
             .then_some(0.0);
     }
@@ -285,12 +288,12 @@ fn headline(sign: &Sign, values: &[SignValue]) -> Option<f64> {
 }
 
 #[cfg(test)]
-impl<'a> Moment<'a> {
+impl<'a> Sample<'a> {
     /// One of a server that was asked nothing but its facts.
     pub(crate) fn bare(facts: &'a ServerFacts) -> Self {
         static NO_READINGS: BTreeMap<&'static str, Readings> = BTreeMap::new();
         static NO_FACTS: BTreeMap<String, String> = BTreeMap::new();
-        Moment {
+        Sample {
             facts,
             readings: &NO_READINGS,
             machine: None,
@@ -298,6 +301,7 @@ impl<'a> Moment<'a> {
             restarted: false,
             clock_jump: None,
             sample_s: None,
+            scrub: None,
         }
     }
 }

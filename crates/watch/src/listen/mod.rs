@@ -35,7 +35,7 @@ pub struct Pages {
 }
 
 /// The pages as they are now.
-pub type Board = Arc<RwLock<Pages>>;
+pub type SharedPages = Arc<RwLock<Pages>>;
 
 /// The address, if it may be listened on.
 ///
@@ -62,12 +62,12 @@ pub fn loopback(text: &str) -> Result<SocketAddr, String> {
 ///
 /// # Errors
 /// The listener failed.
-pub fn serve(listener: &TcpListener, board: &Board, is_over: &AtomicBool) -> io::Result<()> {
+pub fn serve(listener: &TcpListener, pages: &SharedPages, is_over: &AtomicBool) -> io::Result<()> {
     listener.set_nonblocking(true)?;
     let busy = Arc::new(AtomicUsize::new(0));
     while !is_over.load(Ordering::Relaxed) {
         match listener.accept() {
-            Ok((stream, _)) => accept(stream, board, &busy),
+            Ok((stream, _)) => accept(stream, pages, &busy),
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => std::thread::sleep(STEP),
             // A client that went away, or too many open files: the next one may have luck.
             Err(_) => std::thread::sleep(STEP),
@@ -76,15 +76,15 @@ pub fn serve(listener: &TcpListener, board: &Board, is_over: &AtomicBool) -> io:
     Ok(())
 }
 
-fn accept(stream: TcpStream, board: &Board, busy: &Arc<AtomicUsize>) {
+fn accept(stream: TcpStream, pages: &SharedPages, busy: &Arc<AtomicUsize>) {
     if busy.fetch_add(1, Ordering::SeqCst) >= CONNECTIONS_MAX {
         busy.fetch_sub(1, Ordering::SeqCst);
         return;
     }
-    let (board, own) = (Arc::clone(board), Arc::clone(busy));
+    let (pages, own) = (Arc::clone(pages), Arc::clone(busy));
     let thread = std::thread::Builder::new().name("http".into());
     let begun = thread.spawn(move || {
-        let _gone = answer(stream, &board);
+        let _gone = answer(stream, &pages);
         own.fetch_sub(1, Ordering::SeqCst);
     });
     if begun.is_err() {
@@ -92,12 +92,12 @@ fn accept(stream: TcpStream, board: &Board, busy: &Arc<AtomicUsize>) {
     }
 }
 
-fn answer(mut stream: TcpStream, board: &Board) -> io::Result<()> {
+fn answer(mut stream: TcpStream, pages: &SharedPages) -> io::Result<()> {
     stream.set_nonblocking(false)?;
     stream.set_read_timeout(Some(PATIENCE))?;
     stream.set_write_timeout(Some(PATIENCE))?;
     let response = match read_request(&mut stream, PATIENCE) {
-        Ok(request) => respond(&request, board),
+        Ok(request) => respond(&request, pages),
         Err(status) => Response::failure(status),
     };
     stream.write_all(response.head().as_bytes())?;
@@ -139,14 +139,14 @@ impl Response {
     }
 }
 
-fn respond(request: &Request, board: &Board) -> Response {
+fn respond(request: &Request, pages: &SharedPages) -> Response {
     if !["GET", "HEAD"].contains(&&*request.method) {
         return Response::failure("405 Method Not Allowed");
     }
     if !request.is_for_loopback() {
         return Response::failure("421 Misdirected Request");
     }
-    let pages = board.read().unwrap_or_else(PoisonError::into_inner);
+    let pages = pages.read().unwrap_or_else(PoisonError::into_inner);
     let (kind, body) = match request.path.as_str() {
         "/" => ("text/html; charset=utf-8", &pages.page),
         "/metrics" if request.accepts_openmetrics() => (OPENMETRICS, &pages.openmetrics),

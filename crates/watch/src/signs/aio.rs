@@ -7,7 +7,7 @@
 use pgclinic_model::document::{SignState, SignUnit, SignValue};
 
 use super::{named, of};
-use crate::assess::Moment;
+use crate::assess::Sample;
 use crate::need::Need;
 use crate::probe::Probe;
 use crate::sign::{Alert, Family, Gather, Sign, Source, Urgency};
@@ -125,7 +125,7 @@ const WORKERS: Sign = Sign {
     summary: "I/O workers by whether they are busy",
     source: Source::Computed(&[&IO_WORKERS], workers),
     labels: &["state"],
-    judge: Some(all_busy),
+    assess: Some(all_busy),
     normal: "Some of them idle.",
     meaning: "When all are busy, requests queue in the server while the disk may be idle: io_workers, 3 by default, is too small.",
     settled_by: "pgclinic lab run async-io; a quarter to a half of the processor's threads is advised.",
@@ -214,16 +214,16 @@ const WAITING: Sign = Sign {
     ..Sign::PLAIN
 };
 
-fn method(moment: &Moment<'_>) -> Result<Vec<SignValue>, String> {
-    let method = moment
+fn method(sample: &Sample<'_>) -> Result<Vec<SignValue>, String> {
+    let method = sample
         .facts
         .shown("io_method")
         .ok_or("io_method is not shown to this role")?;
     Ok(vec![of("method", method, 1.0)])
 }
 
-fn workers(moment: &Moment<'_>) -> Result<Vec<SignValue>, String> {
-    let table = moment.table(&IO_WORKERS)?;
+fn workers(sample: &Sample<'_>) -> Result<Vec<SignValue>, String> {
+    let table = sample.table(&IO_WORKERS)?;
     let cell = |at| table.cell(&[], at).unwrap_or(0.0);
     Ok(vec![
         of("state", "busy", cell(0)),
@@ -231,7 +231,7 @@ fn workers(moment: &Moment<'_>) -> Result<Vec<SignValue>, String> {
     ])
 }
 
-fn all_busy(_moment: &Moment<'_>, values: &[SignValue]) -> Option<(SignState, String)> {
+fn all_busy(_moment: &Sample<'_>, values: &[SignValue]) -> Option<(SignState, String)> {
     let busy = values
         .iter()
         .find(|own| named(own, "state") == "busy")?

@@ -4,7 +4,7 @@ use pgclinic_model::document::{SignKind, SignState, SignUnit, SignValue};
 
 use super::failed_writes::TRANSACTIONS;
 use super::{RESET_OF_DATABASE, named};
-use crate::assess::Moment;
+use crate::assess::Sample;
 use crate::need::Need;
 use crate::probe::Probe;
 use crate::sign::{Alert, Family, Sign, Source, Urgency};
@@ -106,7 +106,7 @@ const CATALOG_DEAD_ROWS: Sign = Sign {
     metric: "pgclinic_catalog_dead_rows",
     summary: "dead rows of the large catalogs, as the server estimates",
     source: Source::Column(&CATALOGS, "dead"),
-    judge: Some(dead_rows),
+    assess: Some(dead_rows),
     normal: "Less than a fifth of the live rows.",
     meaning: "Tables that come and go leave dead rows in the catalogs faster than autovacuum removes them.",
     settled_by: "pgclinic lab run catalog-churn with the rate of relations-created.",
@@ -120,7 +120,7 @@ const RELATIONS_CREATED: Sign = Sign {
     summary: "relations created: tables, indexes, TOAST tables, sequences",
     kind: SignKind::Counter,
     source: Source::Column(&CREATED, "created"),
-    judge: Some(created),
+    assess: Some(created),
     normal: "0 but for deployments.",
     meaning: "An application that creates temporary tables for each request; one reporting table with its TOAST table and index writes about a hundred rows of catalogs.",
     settled_by: "pgclinic measure catalog-cost DDL.sql --traffic; log_statement = ddl names the statements.",
@@ -139,7 +139,7 @@ const TEMPORARY_RELATIONS: Sign = Sign {
     name: "temporary-relations",
     family: Family::Catalogs,
     metric: "pgclinic_temporary_relations",
-    summary: "temporary relations at this moment",
+    summary: "temporary relations at this sample",
     source: Source::Column(&TEMPORARY, "relations"),
     normal: "A few for each session that uses them.",
     meaning: "Sessions that never end keep theirs; those of crashed sessions hold back the freezing of ids until autovacuum drops them.",
@@ -180,7 +180,7 @@ const VACUUM_WORKERS: Sign = Sign {
     metric: "pgclinic_autovacuum_workers",
     summary: "autovacuum workers at work",
     source: Source::Column(&VACUUM, "workers"),
-    judge: Some(workers),
+    assess: Some(workers),
     normal: "Below autovacuum_max_workers most of the time.",
     meaning: "All of them busy for hours: vacuum does not keep up, and small tables that change much wait.",
     settled_by: "pg_stat_progress_vacuum; autovacuum_vacuum_cost_limit.",
@@ -199,9 +199,9 @@ const VACUUM_TRUNCATING: Sign = Sign {
     ..Sign::PLAIN
 };
 
-fn dead_rows(moment: &Moment<'_>, values: &[SignValue]) -> Option<(SignState, String)> {
+fn dead_rows(sample: &Sample<'_>, values: &[SignValue]) -> Option<(SignState, String)> {
     const DEAD_MIN: f64 = 10_000.0;
-    let table = moment.table(&CATALOGS).ok()?;
+    let table = sample.table(&CATALOGS).ok()?;
     let live = CATALOGS.cell_of("live")?;
     let worst = values.iter().max_by(|a, b| a.value.total_cmp(&b.value))?;
     let (database, catalog) = (named(worst, "database"), named(worst, "catalog"));
@@ -214,7 +214,7 @@ fn dead_rows(moment: &Moment<'_>, values: &[SignValue]) -> Option<(SignState, St
     is_much.then_some((SignState::Warning, words))
 }
 
-fn created(_moment: &Moment<'_>, values: &[SignValue]) -> Option<(SignState, String)> {
+fn created(_moment: &Sample<'_>, values: &[SignValue]) -> Option<(SignState, String)> {
     let own = values.first()?;
     let rate = own.per_second.filter(|rate| *rate > CREATED_MAX)?;
     let words = format!(
@@ -224,8 +224,8 @@ fn created(_moment: &Moment<'_>, values: &[SignValue]) -> Option<(SignState, Str
     Some((SignState::Warning, words))
 }
 
-fn workers(moment: &Moment<'_>, values: &[SignValue]) -> Option<(SignState, String)> {
-    let most = moment.facts.number("autovacuum_max_workers")?;
+fn workers(sample: &Sample<'_>, values: &[SignValue]) -> Option<(SignState, String)> {
+    let most = sample.facts.number("autovacuum_max_workers")?;
     let all = values.first()?.value;
     (all >= most).then(|| (SignState::Ok, format!("all {most:.0} of them are busy")))
 }

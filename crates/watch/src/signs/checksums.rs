@@ -5,13 +5,24 @@
 
 use pgclinic_model::document::{SignKind, SignState, SignUnit, SignValue};
 
-use super::named;
-use crate::assess::Moment;
+use super::{named, scrub};
+use crate::assess::Sample;
 use crate::need::Need;
 use crate::probe::Probe;
 use crate::sign::{Alert, Family, Gather, Sign, Source, Urgency};
 
-pub(super) const SIGNS: &[&Sign] = &[&FAILURES, &LAST_FAILURE];
+pub(super) const SIGNS: &[&Sign] = &[
+    &FAILURES,
+    &LAST_FAILURE,
+    &scrub::AGE,
+    &scrub::LAST,
+    &scrub::READING,
+    &scrub::PROGRESS,
+    &scrub::PAGES,
+    &scrub::UNREAD,
+    &scrub::DAMAGE,
+    &scrub::DAMAGED_PAGES,
+];
 
 /// A failure that is older is reported and does not alarm.
 const RECENT_S: f64 = 86_400.0;
@@ -37,7 +48,7 @@ const FAILURES: Sign = Sign {
     summary: "pages whose checksum did not match",
     kind: SignKind::Counter,
     source: Source::Column(&DATABASES, "failures"),
-    judge: Some(failures),
+    assess: Some(failures),
     normal: "0, for ever.",
     meaning: "The server read a page from disk whose bytes are not those that it wrote. Each reading counts again, so that ten failures may be one page.",
     settled_by: "pgclinic check of the data directory names the blocks and the rows at risk; pgclinic explain checksum-mismatch.",
@@ -60,7 +71,7 @@ const LAST_FAILURE: Sign = Sign {
     unit: SignUnit::Moment,
     source: Source::Column(&DATABASES, "last failure"),
     gather: Gather::Max,
-    judge: Some(last_failure),
+    assess: Some(last_failure),
     normal: "None.",
     meaning: "A failure of today is a disk, a controller or a memory that is failing now, or a damaged page that somebody still reads.",
     settled_by: "pgclinic check of the data directory; the server's log has file and block of each failure.",
@@ -75,9 +86,9 @@ const LAST_FAILURE: Sign = Sign {
     ..Sign::PLAIN
 };
 
-fn failures(moment: &Moment<'_>, values: &[SignValue]) -> Option<(SignState, String)> {
+fn failures(sample: &Sample<'_>, values: &[SignValue]) -> Option<(SignState, String)> {
     let grown = values.iter().filter(|own| {
-        let since = moment.growth_since_first(&DATABASES, &[named(own, "database")], "failures");
+        let since = sample.growth_since_first(&DATABASES, &[named(own, "database")], "failures");
         since.is_ok_and(|(growth, _)| growth > 0.0)
     });
     let grown: Vec<&str> = grown.map(|own| named(own, "database")).collect();
@@ -90,10 +101,10 @@ fn failures(moment: &Moment<'_>, values: &[SignValue]) -> Option<(SignState, Str
     (old > 0.0).then(|| (SignState::Ok, words()))
 }
 
-fn last_failure(moment: &Moment<'_>, values: &[SignValue]) -> Option<(SignState, String)> {
+fn last_failure(sample: &Sample<'_>, values: &[SignValue]) -> Option<(SignState, String)> {
     let last = values.iter().max_by(|a, b| a.value.total_cmp(&b.value))?;
     let database = named(last, "database");
-    let age = moment.facts.clock - last.value;
+    let age = sample.facts.clock - last.value;
     if age < RECENT_S {
         let words = format!("in database {database}, within the last 24 hours");
         return Some((SignState::Critical, words));

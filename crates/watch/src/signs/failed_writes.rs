@@ -4,7 +4,7 @@
 use pgclinic_model::document::{SignKind, SignState, SignValue};
 
 use super::{RESET_OF_DATABASE, named};
-use crate::assess::Moment;
+use crate::assess::Sample;
 use crate::need::Need;
 use crate::probe::Probe;
 use crate::sign::{Alert, Family, Gather, Sign, Source, Urgency};
@@ -88,7 +88,7 @@ const ROLLBACKS: Sign = Sign {
     summary: "transactions rolled back",
     kind: SignKind::Counter,
     source: Source::Column(&TRANSACTIONS, "rollbacks"),
-    judge: Some(rollbacks),
+    assess: Some(rollbacks),
     normal: "A small part of the commits.",
     meaning: "Statements fail, such as inserts of keys that are there already. Each leaves a dead row, entries in indexes, WAL and a used transaction id.",
     settled_by: "pgclinic lab run duplicate-inserts compares the ways to avoid them; the server's log has the errors.",
@@ -181,11 +181,11 @@ const DEAD_ROWS_OF_RELATIONS: Sign = Sign {
 };
 
 /// Most transactions of a database fail, and they are many.
-fn rollbacks(moment: &Moment<'_>, values: &[SignValue]) -> Option<(SignState, String)> {
+fn rollbacks(sample: &Sample<'_>, values: &[SignValue]) -> Option<(SignState, String)> {
     let failing = values.iter().find_map(|own| {
         let database = named(own, "database");
         let rollbacks = own.per_second?;
-        let commits = moment.growth(&TRANSACTIONS, &[database], "commits").ok()?;
+        let commits = sample.growth(&TRANSACTIONS, &[database], "commits").ok()?;
         let is_most = rollbacks >= ROLLBACKS_MIN && rollbacks > commits;
         is_most.then(|| {
             format!("{rollbacks:.0} a second in database {database}, and {commits:.0} commits")

@@ -5,7 +5,7 @@ use pgclinic_model::document::{SignKind, SignUnit, SignValue};
 
 use super::failed_writes::TRANSACTIONS;
 use super::{RESET_OF_DATABASE, of};
-use crate::assess::Moment;
+use crate::assess::Sample;
 use crate::facts::ServerFacts;
 use crate::need::Need;
 use crate::probe::Probe;
@@ -257,15 +257,15 @@ const RELATIONS: Sign = Sign {
     ..OF_IO
 };
 
-fn hit_ratio(moment: &Moment<'_>) -> Result<Vec<SignValue>, String> {
-    let table = moment.table(&TRANSACTIONS)?;
+fn hit_ratio(sample: &Sample<'_>) -> Result<Vec<SignValue>, String> {
+    let table = sample.table(&TRANSACTIONS)?;
     let mut values = Vec::new();
     let mut unknown = "no block was asked for between the two samples".to_owned();
     for row in &table.rows {
         let [database] = row.labels.as_slice() else {
             continue;
         };
-        let of_column = |column| moment.growth(&TRANSACTIONS, &[database], column);
+        let of_column = |column| sample.growth(&TRANSACTIONS, &[database], column);
         match (of_column("blocks hit"), of_column("blocks read")) {
             (Ok(hit), Ok(read)) if hit + read > 0.0 => {
                 values.push(of("database", database, hit / (hit + read)));

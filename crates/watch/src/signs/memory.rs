@@ -5,7 +5,7 @@ use pgclinic_model::document::{SignState, SignUnit, SignValue};
 
 use super::failed_writes::TRANSACTIONS;
 use super::{of, whole};
-use crate::assess::Moment;
+use crate::assess::Sample;
 use crate::need::Need;
 use crate::probe::Probe;
 use crate::sign::{Alert, Family, Gather, Sign, Source, Urgency};
@@ -84,7 +84,7 @@ const CONNECTIONS: Sign = Sign {
     metric: "pgclinic_connections",
     summary: "connections",
     source: Source::Column(&TRANSACTIONS, "connections"),
-    judge: Some(connections),
+    assess: Some(connections),
     normal: "Some times the number of processors.",
     meaning: "Each is a process with memory of its own; beyond the limit nobody is let in.",
     settled_by: "pgclinic lab run connection-memory and lock-contention.",
@@ -128,7 +128,7 @@ const OLDEST_TRANSACTION: Sign = Sign {
     unit: SignUnit::Seconds,
     source: Source::Column(&OLDEST, "seconds"),
     gather: Gather::Max,
-    judge: Some(oldest),
+    assess: Some(oldest),
     normal: "Below some minutes; a dump or a report takes as long as it takes.",
     meaning: "No row that died since can be removed by vacuum, in any table of the database.",
     settled_by: "pg_stat_activity ordered by xact_start.",
@@ -180,30 +180,30 @@ const MEMORY: Sign = Sign {
     ..OF_MEMORY
 };
 
-fn limit(moment: &Moment<'_>) -> Result<Vec<SignValue>, String> {
-    let of = |name| moment.facts.number(name);
+fn limit(sample: &Sample<'_>) -> Result<Vec<SignValue>, String> {
+    let of = |name| sample.facts.number(name);
     let all = of("max_connections").ok_or("max_connections is not shown to this role")?;
     let reserved = of("superuser_reserved_connections").unwrap_or(0.0)
         + of("reserved_connections").unwrap_or(0.0);
     Ok(vec![whole(all - reserved)])
 }
 
-fn connections(moment: &Moment<'_>, values: &[SignValue]) -> Option<(SignState, String)> {
-    let limit = limit(moment).ok()?.first()?.value;
+fn connections(sample: &Sample<'_>, values: &[SignValue]) -> Option<(SignState, String)> {
+    let limit = limit(sample).ok()?.first()?.value;
     let all: f64 = values.iter().map(|own| own.value).sum();
     let words = format!("{all:.0} of {limit:.0} are in use");
     (all > SCARCE * limit).then_some((SignState::Warning, words))
 }
 
-fn oldest(_moment: &Moment<'_>, values: &[SignValue]) -> Option<(SignState, String)> {
+fn oldest(_moment: &Sample<'_>, values: &[SignValue]) -> Option<(SignState, String)> {
     let seconds = values.first()?.value;
     let words = format!("a transaction is open for {:.1} h", seconds / 3600.0);
     (seconds > LONG_S).then_some((SignState::Warning, words))
 }
 
-fn memory(moment: &Moment<'_>) -> Result<Vec<SignValue>, String> {
-    let table = moment.table(&BACKENDS)?;
-    let machine = moment
+fn memory(sample: &Sample<'_>) -> Result<Vec<SignValue>, String> {
+    let table = sample.table(&BACKENDS)?;
+    let machine = sample
         .machine
         .ok_or("the kernel of this machine cannot be asked")?;
     if table.rows.is_empty() {

@@ -9,6 +9,7 @@ mod checksums;
 mod failed_writes;
 mod io;
 mod memory;
+mod scrub;
 mod server;
 mod settings;
 mod wal;

@@ -3,7 +3,7 @@
 use pgclinic_model::document::{SignState, SignUnit, SignValue};
 
 use super::whole;
-use crate::assess::Moment;
+use crate::assess::Sample;
 use crate::sign::{Alert, Sign, Source, Urgency};
 
 pub(super) const SIGNS: &[&Sign] = &[&STARTED, &STANDBY, &CLOCK, &COST];
@@ -18,8 +18,8 @@ const STARTED: Sign = Sign {
     metric: "pgclinic_server_started_timestamp_seconds",
     summary: "when the server started",
     unit: SignUnit::Moment,
-    source: Source::Computed(&[], |moment| Ok(vec![whole(moment.facts.started)])),
-    judge: Some(started),
+    source: Source::Computed(&[], |sample| Ok(vec![whole(sample.facts.started)])),
+    assess: Some(started),
     normal: "Long ago, at a time that somebody knows of.",
     meaning: "A crash or a restart nobody planned; counters of before it say nothing of after.",
     settled_by: "The server's log.",
@@ -48,8 +48,8 @@ const STANDBY: Sign = Sign {
     name: "standby",
     metric: "pgclinic_standby",
     summary: "1 on a server that replays WAL of another one",
-    source: Source::Computed(&[], |moment| {
-        Ok(vec![whole(f64::from(u8::from(moment.facts.is_standby)))])
+    source: Source::Computed(&[], |sample| {
+        Ok(vec![whole(f64::from(u8::from(sample.facts.is_standby)))])
     }),
     normal: "As it was set up.",
     meaning: "A change is a promotion.",
@@ -71,7 +71,7 @@ const CLOCK: Sign = Sign {
     summary: "by how much the server's clock went on more than ours since the sample before",
     unit: SignUnit::Seconds,
     source: Source::Computed(&[], clock),
-    judge: Some(clock_jumped),
+    assess: Some(clock_jumped),
     normal: "Some milliseconds.",
     meaning: "The clock of the server's machine was set. Rates are by a clock that cannot be set; dates and ages are by the server's.",
     settled_by: "The log of the time service of that machine.",
@@ -83,7 +83,7 @@ const COST: Sign = Sign {
     metric: "pgclinic_sample_seconds",
     summary: "how long it took to read all signs",
     unit: SignUnit::Seconds,
-    source: Source::Computed(&[], |moment| match moment.sample_s {
+    source: Source::Computed(&[], |sample| match sample.sample_s {
         Some(seconds) => Ok(vec![whole(seconds)]),
         None => Err("the first sample is not over".to_owned()),
     }),
@@ -93,10 +93,10 @@ const COST: Sign = Sign {
     ..Sign::PLAIN
 };
 
-fn started(moment: &Moment<'_>, values: &[SignValue]) -> Option<(SignState, String)> {
-    let up = moment.facts.clock - values.first()?.value;
+fn started(sample: &Sample<'_>, values: &[SignValue]) -> Option<(SignState, String)> {
+    let up = sample.facts.clock - values.first()?.value;
     let words = || format!("{:.0} minutes ago", up / 60.0);
-    if moment.restarted {
+    if sample.restarted {
         return Some((
             SignState::Warning,
             format!("restarted while watching, {}", words()),
@@ -105,12 +105,12 @@ fn started(moment: &Moment<'_>, values: &[SignValue]) -> Option<(SignState, Stri
     (up < FRESH_S).then(|| (SignState::Ok, words()))
 }
 
-fn clock(moment: &Moment<'_>) -> Result<Vec<SignValue>, String> {
-    let jump = moment.clock_jump.ok_or("this is the first sample")?;
+fn clock(sample: &Sample<'_>) -> Result<Vec<SignValue>, String> {
+    let jump = sample.clock_jump.ok_or("this is the first sample")?;
     Ok(vec![whole(jump)])
 }
 
-fn clock_jumped(_moment: &Moment<'_>, values: &[SignValue]) -> Option<(SignState, String)> {
+fn clock_jumped(_moment: &Sample<'_>, values: &[SignValue]) -> Option<(SignState, String)> {
     let jump = values.first()?.value;
     let words = format!("the server's clock jumped by {jump:.1} s");
     (jump.abs() > JUMP_S).then_some((SignState::Warning, words))

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use pgclinic_model::document::{SettingAdvice, SignState, SignValue};
 
 use super::{named, of};
-use crate::assess::Moment;
+use crate::assess::Sample;
 use crate::facts::ServerFacts;
 use crate::sign::{Family, Sign, Source};
 
@@ -19,7 +19,7 @@ const ADVISED: Sign = Sign {
     summary: "settings that differ from what is advised: 1, else 0",
     source: Source::Computed(&[], advised),
     labels: &["setting"],
-    judge: Some(dangerous),
+    assess: Some(dangerous),
     normal: "What differs does so on purpose.",
     meaning: "Advice is a beginning, and the reason stands beside it; some settings let data be lost.",
     settled_by: "The experiment that stands beside each.",
@@ -225,21 +225,21 @@ const RULES: &[Rule] = &[
 
 /// The rules whose setting this server has and shows, with what they say.
 fn judged<'a>(
-    moment: &'a Moment<'_>,
+    sample: &'a Sample<'_>,
 ) -> impl Iterator<Item = (&'static Rule, &'a str, Option<String>)> {
     RULES.iter().filter_map(|rule| {
-        let value = moment.facts.shown(rule.setting)?;
+        let value = sample.facts.shown(rule.setting)?;
         let known = Known {
-            facts: moment.facts,
-            machine: moment.machine_facts,
+            facts: sample.facts,
+            machine: sample.machine_facts,
             value,
         };
         Some((rule, value, (rule.differs)(&known)))
     })
 }
 
-fn advised(moment: &Moment<'_>) -> Result<Vec<SignValue>, String> {
-    let values = judged(moment).map(|(rule, _, advice)| {
+fn advised(sample: &Sample<'_>) -> Result<Vec<SignValue>, String> {
+    let values = judged(sample).map(|(rule, _, advice)| {
         of(
             "setting",
             rule.setting,
@@ -249,7 +249,7 @@ fn advised(moment: &Moment<'_>) -> Result<Vec<SignValue>, String> {
     Ok(values.collect())
 }
 
-fn dangerous(_moment: &Moment<'_>, values: &[SignValue]) -> Option<(SignState, String)> {
+fn dangerous(_moment: &Sample<'_>, values: &[SignValue]) -> Option<(SignState, String)> {
     let set = values.iter().filter(|own| own.value > 0.0);
     let set: Vec<&str> = set
         .map(|own| named(own, "setting"))
@@ -265,8 +265,8 @@ fn dangerous(_moment: &Moment<'_>, values: &[SignValue]) -> Option<(SignState, S
 }
 
 /// What differs, with words; then what the machine could do better.
-pub(crate) fn advice(moment: &Moment<'_>) -> Vec<SettingAdvice> {
-    let of_server = judged(moment).filter_map(|(rule, value, advice)| {
+pub(crate) fn advice(sample: &Sample<'_>) -> Vec<SettingAdvice> {
+    let of_server = judged(sample).filter_map(|(rule, value, advice)| {
         Some(SettingAdvice {
             setting: rule.setting.to_owned(),
             value: value.to_owned(),
@@ -275,18 +275,18 @@ pub(crate) fn advice(moment: &Moment<'_>) -> Vec<SettingAdvice> {
             settled_by: rule.settled_by.to_owned(),
         })
     });
-    of_server.chain(of_machine(moment)).collect()
+    of_server.chain(of_machine(sample)).collect()
 }
 
 /// Advice on kernel and file system, where the server is on this machine.
-fn of_machine(moment: &Moment<'_>) -> Vec<SettingAdvice> {
-    let Some(machine) = moment.machine.filter(|_| !moment.machine_facts.is_empty()) else {
+fn of_machine(sample: &Sample<'_>) -> Vec<SettingAdvice> {
+    let Some(machine) = sample.machine.filter(|_| !sample.machine_facts.is_empty()) else {
         return Vec::new();
     };
-    let mut sentences = (machine.advice)(moment.machine_facts);
-    let is_set = |name: &str| moment.machine_facts.get(name).is_some_and(|own| own != "0");
+    let mut sentences = (machine.advice)(sample.machine_facts);
+    let is_set = |name: &str| sample.machine_facts.get(name).is_some_and(|own| own != "0");
     if is_set("numa.balancing")
-        && moment
+        && sample
             .machine_facts
             .get("numa.nodes")
             .is_some_and(|own| own != "1")

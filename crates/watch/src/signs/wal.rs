@@ -3,7 +3,7 @@
 
 use pgclinic_model::document::{SignKind, SignState, SignUnit, SignValue};
 
-use crate::assess::Moment;
+use crate::assess::Sample;
 use crate::facts::ServerFacts;
 use crate::need::Need;
 use crate::probe::Probe;
@@ -180,7 +180,7 @@ const REQUESTED: Sign = Sign {
     metric: "pgclinic_checkpoints_requested_total",
     summary: "checkpoints that WAL, a backup or somebody asked for",
     source: Source::Column(&CHECKPOINTS, "requested"),
-    judge: Some(requested),
+    assess: Some(requested),
     normal: "Far fewer than timed ones.",
     meaning: "max_wal_size is too small for the load: each checkpoint brings its full-page images.",
     settled_by: "max_wal_size, and wal-full-page-images before and after.",
@@ -235,7 +235,7 @@ const ARCHIVE_FAILURES: Sign = Sign {
     metric: "pgclinic_archive_failures_total",
     summary: "segments of WAL that could not be archived",
     source: Source::Column(&ARCHIVER, "failed"),
-    judge: Some(archive_failures),
+    assess: Some(archive_failures),
     normal: "0.",
     meaning: "No backup can be restored beyond the last archived segment, and pg_wal fills until the server stops.",
     settled_by: "The server's log has the words of the archive command.",
@@ -251,8 +251,8 @@ const ARCHIVE_FAILURES: Sign = Sign {
 };
 
 /// Checkpoints that WAL forces, several a minute for as long as it was watched.
-fn requested(moment: &Moment<'_>, _values: &[SignValue]) -> Option<(SignState, String)> {
-    let (growth, seconds) = moment
+fn requested(sample: &Sample<'_>, _values: &[SignValue]) -> Option<(SignState, String)> {
+    let (growth, seconds) = sample
         .growth_since_first(&CHECKPOINTS, &[], "requested")
         .ok()?;
     let is_often = growth >= 3.0 && growth / seconds * 60.0 > 1.0;
@@ -260,8 +260,8 @@ fn requested(moment: &Moment<'_>, _values: &[SignValue]) -> Option<(SignState, S
     is_often.then_some((SignState::Warning, words))
 }
 
-fn archive_failures(moment: &Moment<'_>, _values: &[SignValue]) -> Option<(SignState, String)> {
-    let (growth, _) = moment.growth_since_first(&ARCHIVER, &[], "failed").ok()?;
+fn archive_failures(sample: &Sample<'_>, _values: &[SignValue]) -> Option<(SignState, String)> {
+    let (growth, _) = sample.growth_since_first(&ARCHIVER, &[], "failed").ok()?;
     let words = format!("{growth:.0} while watching");
     (growth > 0.0).then_some((SignState::Critical, words))
 }

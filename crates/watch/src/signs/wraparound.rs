@@ -11,7 +11,7 @@
 use pgclinic_model::document::{SignKind, SignState, SignUnit, SignValue};
 
 use super::{named, of, whole};
-use crate::assess::Moment;
+use crate::assess::Sample;
 use crate::facts::ServerFacts;
 use crate::probe::Probe;
 use crate::sign::{Alert, Family, Gather, Sign, Source, Urgency};
@@ -64,7 +64,7 @@ const XID_AGE: Sign = Sign {
     summary: "age of the oldest transaction id that is not frozen",
     source: Source::Column(&AGES, "xid age"),
     gather: Gather::Max,
-    judge: Some(|moment, values| age(moment, values, &XID)),
+    assess: Some(|sample, values| age(sample, values, &XID)),
     normal: "Below autovacuum_freeze_max_age (200 million by default), or somewhat above while a forced vacuum works.",
     meaning: "Vacuum has not frozen old rows. At 2^31 - 3 million the server takes no more writes until somebody vacuums by hand.",
     settled_by: "pgclinic measure names the tables with the oldest ids; oldest-transaction says who holds vacuum back.",
@@ -96,7 +96,7 @@ const MULTIXACT_AGE: Sign = Sign {
     summary: "age of the oldest multixact id",
     source: Source::Column(&AGES, "multixact age"),
     gather: Gather::Max,
-    judge: Some(|moment, values| age(moment, values, &MULTIXACT)),
+    assess: Some(|sample, values| age(sample, values, &MULTIXACT)),
     normal: "Below autovacuum_multixact_freeze_max_age (400 million by default).",
     meaning: "Rows that several transactions lock at once, as foreign keys do, use up multixact ids; they end as transaction ids do.",
     settled_by: "pgclinic measure names the tables with the oldest ids.",
@@ -116,7 +116,7 @@ const LIMITS: Sign = Sign {
     family: Family::Wraparound,
     metric: "pgclinic_id_limit",
     summary: "ages at which the server acts, by its settings",
-    source: Source::Computed(&[], |moment| Ok(limits(moment.facts))),
+    source: Source::Computed(&[], |sample| Ok(limits(sample.facts))),
     labels: &["id", "limit"],
     gather: Gather::Max,
     normal: "As the settings say.",
@@ -157,9 +157,9 @@ const XID_DATE: Sign = Sign {
     metric: "pgclinic_xid_wraparound_timestamp_seconds",
     summary: "when transaction ids run out at the present rate, if nothing is frozen",
     unit: SignUnit::Moment,
-    source: Source::Computed(&[&AGES, &IDS], |moment| date(moment, &XID)),
+    source: Source::Computed(&[&AGES, &IDS], |sample| date(sample, &XID)),
     gather: Gather::Min,
-    judge: Some(|moment, values| date_is_near(moment, values, &XID)),
+    assess: Some(|sample, values| date_is_near(sample, values, &XID)),
     normal: "Years ahead, or moved further ahead by every vacuum.",
     meaning: "By then the server takes no more writes, unless vacuum freezes the oldest rows before.",
     settled_by: "xid-age over days: it falls when vacuum works.",
@@ -180,9 +180,9 @@ const MULTIXACT_DATE: Sign = Sign {
     metric: "pgclinic_multixact_wraparound_timestamp_seconds",
     summary: "when multixact ids run out at the present rate, if nothing is frozen",
     unit: SignUnit::Moment,
-    source: Source::Computed(&[&AGES, &IDS], |moment| date(moment, &MULTIXACT)),
+    source: Source::Computed(&[&AGES, &IDS], |sample| date(sample, &MULTIXACT)),
     gather: Gather::Min,
-    judge: Some(|moment, values| date_is_near(moment, values, &MULTIXACT)),
+    assess: Some(|sample, values| date_is_near(sample, values, &MULTIXACT)),
     normal: "Years ahead, or moved further ahead by every vacuum.",
     meaning: "By then no row can be locked by several transactions at once, and the server refuses such statements.",
     settled_by: "multixact-age over days.",
@@ -254,15 +254,15 @@ fn limits(facts: &ServerFacts) -> Vec<SignValue> {
     all
 }
 
-fn age(moment: &Moment<'_>, values: &[SignValue], ids: &Ids) -> Option<(SignState, String)> {
+fn age(sample: &Sample<'_>, values: &[SignValue], ids: &Ids) -> Option<(SignState, String)> {
     let oldest = values.iter().max_by(|a, b| a.value.total_cmp(&b.value))?;
     let (database, age) = (named(oldest, "database"), oldest.value);
-    let freeze = moment.facts.number(ids.freeze)?;
+    let freeze = sample.facts.number(ids.freeze)?;
     let (late, end) = (
-        freeze + LATE * (stop(moment.facts, ids) - freeze),
-        stop(moment.facts, ids),
+        freeze + LATE * (stop(sample.facts, ids) - freeze),
+        stop(sample.facts, ids),
     );
-    let (failsafe, limit) = failsafe(moment.facts, ids);
+    let (failsafe, limit) = failsafe(sample.facts, ids);
     let left = (end - age).max(0.0);
     let words = |than: &str| {
         format!("{age:.0} in database {database} is beyond {than}; {left:.0} ids are left")
@@ -281,8 +281,8 @@ fn age(moment: &Moment<'_>, values: &[SignValue], ids: &Ids) -> Option<(SignStat
 }
 
 /// The date of the oldest database, by what was used up since the first reading.
-fn date(moment: &Moment<'_>, ids: &Ids) -> Result<Vec<SignValue>, String> {
-    let (used, seconds) = moment.growth_since_first(&IDS, &[], ids.used)?;
+fn date(sample: &Sample<'_>, ids: &Ids) -> Result<Vec<SignValue>, String> {
+    let (used, seconds) = sample.growth_since_first(&IDS, &[], ids.used)?;
     if seconds < FORECAST_MIN_S {
         return Err("too little time has passed for a rate".to_owned());
     }
@@ -292,13 +292,13 @@ fn date(moment: &Moment<'_>, ids: &Ids) -> Result<Vec<SignValue>, String> {
             ids.name
         ));
     }
-    let left = (stop(moment.facts, ids) - oldest_age(moment, ids)?).max(0.0);
-    Ok(vec![whole(moment.facts.clock + left / (used / seconds))])
+    let left = (stop(sample.facts, ids) - oldest_age(sample, ids)?).max(0.0);
+    Ok(vec![whole(sample.facts.clock + left / (used / seconds))])
 }
 
-fn oldest_age(moment: &Moment<'_>, ids: &Ids) -> Result<f64, String> {
+fn oldest_age(sample: &Sample<'_>, ids: &Ids) -> Result<f64, String> {
     let at = AGES.cell_of(ids.age).ok_or("there is no such figure")?;
-    let rows = moment.table(&AGES)?.rows.iter();
+    let rows = sample.table(&AGES)?.rows.iter();
     let ages = rows.filter_map(|row| row.cells.get(at).copied().flatten());
     ages.reduce(f64::max)
         .ok_or_else(|| "the server shows no age".to_owned())
@@ -306,13 +306,13 @@ fn oldest_age(moment: &Moment<'_>, ids: &Ids) -> Result<f64, String> {
 
 /// A date counts only where forced vacuum should have begun: before that a load is no neglect.
 fn date_is_near(
-    moment: &Moment<'_>,
+    sample: &Sample<'_>,
     values: &[SignValue],
     ids: &Ids,
 ) -> Option<(SignState, String)> {
-    let freeze = moment.facts.number(ids.freeze)?;
-    let is_late = oldest_age(moment, ids).ok()? > freeze;
-    let days = (values.first()?.value - moment.facts.clock) / DAY_S;
+    let freeze = sample.facts.number(ids.freeze)?;
+    let is_late = oldest_age(sample, ids).ok()? > freeze;
+    let days = (values.first()?.value - sample.facts.clock) / DAY_S;
     let words = || {
         format!(
             "at the present rate ids run out in {days:.0} days, and the oldest is beyond {} already",
@@ -348,9 +348,9 @@ mod tests {
     }
 
     fn judged(facts: &ServerFacts, age: f64) -> Option<SignState> {
-        let moment = Moment::bare(facts);
+        let sample = Sample::bare(facts);
         let value = of("database", "shop", age);
-        super::age(&moment, &[value], &XID).map(|(state, _)| state)
+        super::age(&sample, &[value], &XID).map(|(state, _)| state)
     }
 
     #[test]

@@ -65,6 +65,10 @@ const WRITERS: &[(&str, &str)] = &[
         "crates/cli/src/commands/demo.rs",
         "the cluster that the program carries, in a new directory",
     ),
+    (
+        "crates/cli/src/commands/watch/background.rs",
+        "how far a scrub has come, in the directory of states",
+    ),
     ("crates/cli/src/commands/man.rs", "manual pages"),
 ];
 

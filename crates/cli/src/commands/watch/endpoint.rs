@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use pgclinic_model::document::WatchDocument;
 use pgclinic_report::{Document, Exposition, Options, by_name, watch_metrics};
-use pgclinic_watch::listen::{Board, Pages, serve};
-use pgclinic_watch::{Keeper, Thoroughness};
+use pgclinic_watch::listen::{Pages, SharedPages, serve};
+use pgclinic_watch::{Thoroughness, WatchedServers};
 
 use super::Arguments;
 use crate::env::{Env, sleep_unless};
@@ -17,7 +17,7 @@ use crate::exit::{Exit, Failure};
 pub(super) fn run(
     arguments: &Arguments,
     address: SocketAddr,
-    keeper: &mut Keeper,
+    servers: &mut WatchedServers,
     world: &mut Env<'_>,
 ) -> Result<Exit, Failure> {
     let failed = |error| Failure::new(format!("cannot listen on {address}: {error}"));
@@ -26,10 +26,10 @@ pub(super) fn run(
     world.say(&format!(
         "watch: http://{bound}/ and http://{bound}/metrics"
     ));
-    let (board, is_over) = (Board::default(), AtomicBool::new(false));
+    let (pages, is_over) = (SharedPages::default(), AtomicBool::new(false));
     std::thread::scope(|scope| {
-        let server = scope.spawn(|| serve(&listener, &board, &is_over));
-        let ended = renewed(arguments, keeper, &board, world);
+        let server = scope.spawn(|| serve(&listener, &pages, &is_over));
+        let ended = renewed(arguments, servers, &pages, world);
         is_over.store(true, Ordering::Relaxed);
         let served = server.join();
         ended?;
@@ -49,16 +49,16 @@ pub(super) fn run(
 /// Samples until somebody wants it to end, or until all that was asked for is done.
 fn renewed(
     arguments: &Arguments,
-    keeper: &mut Keeper,
-    board: &Board,
+    servers: &mut WatchedServers,
+    pages: &SharedPages,
     world: &Env<'_>,
 ) -> Result<(), Failure> {
     let interval = arguments.interval()?;
     let mut left = arguments.samples.unwrap_or(u64::MAX);
     while left > 0 && !world.is_interrupted() {
-        let document = keeper.sample(Thoroughness::Due);
+        let document = servers.sample(Thoroughness::Due);
         let pages = pages(arguments, document, interval, world)?;
-        *board.write().unwrap_or_else(PoisonError::into_inner) = pages;
+        *pages.write().unwrap_or_else(PoisonError::into_inner) = pages;
         left -= 1;
         sleep_unless(&world.interrupted, interval);
     }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use pgclinic_model::document::WatchDocument;
 use pgclinic_report::{Document, WatchScreen};
-use pgclinic_watch::{Keeper, Thoroughness};
+use pgclinic_watch::{Thoroughness, WatchedServers};
 
 use super::Arguments;
 use super::raw_terminal::{Pressed, RawTerminal, pressed, size};
@@ -19,14 +19,14 @@ const CLOSE: &str = "\x1b[?25h\x1b[?1049l";
 
 pub(super) fn run(
     arguments: &Arguments,
-    keeper: &mut Keeper,
+    servers: &mut WatchedServers,
     world: &mut Env<'_>,
 ) -> Result<Exit, Failure> {
     let interval = arguments.interval()?;
     let is_over = AtomicBool::new(false);
     let (sender, receiver) = channel();
     std::thread::scope(|scope| {
-        scope.spawn(|| sampled(keeper, interval, &is_over, sender));
+        scope.spawn(|| sampled(servers, interval, &is_over, sender));
         let ended = shown(arguments, &receiver, world);
         is_over.store(true, Ordering::Relaxed);
         ended
@@ -35,13 +35,13 @@ pub(super) fn run(
 
 /// Samples beside the screen, so that keys are answered while a server is slow.
 fn sampled(
-    keeper: &mut Keeper,
+    servers: &mut WatchedServers,
     interval: Duration,
     is_over: &AtomicBool,
     sender: Sender<WatchDocument>,
 ) {
     while !is_over.load(Ordering::Relaxed) {
-        if sender.send(keeper.sample(Thoroughness::Due)).is_err() {
+        if sender.send(servers.sample(Thoroughness::Due)).is_err() {
             return;
         }
         sleep_unless(is_over, interval);

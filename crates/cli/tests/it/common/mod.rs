@@ -145,6 +145,8 @@ fn ran(arguments: &[&str], around: Around<'_>) -> Ran {
         server_defaults: around.server_defaults,
         passwords: pgclinic_servers::Passwords::default(),
         interrupted: around.interrupted,
+        program: Some(env!("CARGO_BIN_EXE_pgclinic").into()),
+        state_directory: None,
         has_own_process: false,
     };
     let line = std::iter::once("pgclinic").chain(arguments.iter().copied());

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use pgclinic_model::document::{Tool, WATCH_SCHEMA, WatchDocument, WatchedTarget};
 use pgclinic_servers::ConnectionTarget;
 
+use crate::scrub::ScrubSource;
 use crate::watcher::{Thoroughness, WatchOptions, Watcher};
 
 /// Points of a sparkline. History belongs to Prometheus.
@@ -15,14 +16,14 @@ type History = BTreeMap<String, VecDeque<f64>>;
 
 /// The servers that a run watches.
 #[derive(Debug)]
-pub struct Keeper {
+pub struct WatchedServers {
     watchers: Vec<Watcher>,
     histories: Vec<History>,
     interval: Duration,
     begun: Instant,
 }
 
-impl Keeper {
+impl WatchedServers {
     /// Servers that were not asked yet.
     pub fn new(targets: Vec<ConnectionTarget>, options: &WatchOptions, interval: Duration) -> Self {
         let watcher = |target| Watcher::new(target, options.clone());
@@ -32,6 +33,14 @@ impl Keeper {
             interval,
             begun: Instant::now(),
         }
+    }
+
+    /// With a scrub of the files of each server, made for it by this.
+    #[must_use]
+    pub fn with_scrubs(mut self, source: impl Fn() -> ScrubSource) -> Self {
+        let watchers = self.watchers.into_iter();
+        self.watchers = watchers.map(|own| own.with_scrub(source())).collect();
+        self
     }
 
     /// Asks all servers at once; one that hangs keeps the others waiting for its limits at most.
