@@ -1,14 +1,14 @@
 //! Figures of live signs as a person reads them.
 
-use pgclinic_format::calendar::{DAYS_FROM_1970_TO_2000, civil};
 use pgclinic_model::document::{SignKind, SignState, SignUnit, WatchDocument, WatchedSign};
 use pgclinic_model::whole;
 
+use crate::figure_words::time;
 use crate::words::{bytes, count, count_of, plural, seconds};
 
 const DAY_S: f64 = 86_400.0;
 /// From 1970 to somewhat before the year 10000.
-const DAYS_MAX: i64 = 2_900_000;
+const SECONDS_MAX: f64 = 2_900_000.0 * DAY_S;
 
 /// The figure of the whole server; a dash where there is none.
 pub(crate) fn headline(sign: &WatchedSign) -> String {
@@ -56,22 +56,12 @@ fn duration(value: f64) -> String {
     format!("{:.1} days", value / DAY_S)
 }
 
-/// `2026-11-27 10:12 UTC`, as long as the year has four digits.
+/// `2026-11-27 10:12:00 UTC`, as long as the year has four digits.
 fn moment(value: f64) -> String {
-    let (days, rest) = (whole(value / DAY_S), whole(value.rem_euclid(DAY_S)));
-    let days = i64::try_from(days).unwrap_or(i64::MAX);
-    if days > DAYS_MAX {
+    if value > SECONDS_MAX {
         return "after the year 9999".to_owned();
     }
-    let date = civil(days - DAYS_FROM_1970_TO_2000);
-    format!(
-        "{:04}-{:02}-{:02} {:02}:{:02} UTC",
-        date.year,
-        date.month,
-        date.day,
-        rest / 3600,
-        rest % 3600 / 60
-    )
+    time(i64::try_from(whole(value)).unwrap_or(0))
 }
 
 /// The word of a state.
@@ -142,7 +132,7 @@ mod tests {
         assert_eq!(of(0.995, SignUnit::Ratio, SignKind::Gauge), "99.50 %");
         assert_eq!(
             of(0.0, SignUnit::Moment, SignKind::Gauge),
-            "1970-01-01 00:00 UTC"
+            "1970-01-01 00:00:00 UTC"
         );
         assert_eq!(
             of(1e300, SignUnit::Moment, SignKind::Gauge),

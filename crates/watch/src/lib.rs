@@ -6,8 +6,10 @@
 //! watcher.rs  one server, one session, the last two readings of each statement
 //! assess/     readings ─► the document: rates, states, reasons             machine.rs  what cli knows of this machine
 //! watched_servers.rs  many servers, the history of each sign
+//! log.rs      the server's log, what was added since
+//! alarms/     the alerts judged without a Prometheus
 //! scrub.rs    what the scrub of its files says
-//! listen/     the metrics endpoint: a small, strict HTTP server on loopback
+//! listen/     the metrics endpoint: a small, strict HTTP server        tls.rs  encrypted
 //! rules.rs dashboard.rs manual.rs   what is made of the register: alerts, Grafana, documentation
 //! ```
 //!
@@ -15,10 +17,12 @@
 //! locks. What could not be read is said with its reason, and is never a zero.
 #![forbid(unsafe_code)]
 
+mod alarms;
 mod assess;
 mod dashboard;
 mod facts;
 pub mod listen;
+mod log;
 mod machine;
 mod manual;
 mod need;
@@ -27,9 +31,11 @@ mod rules;
 mod scrub;
 mod sign;
 mod signs;
+mod tls;
 mod watched_servers;
 mod watcher;
 
+pub use alarms::{ALERT_SCHEMA, Alarms, AlertMessage, AlertStatus};
 pub use assess::Sample;
 pub use dashboard::dashboard;
 pub use machine::{BackendMemory, Machine};
@@ -40,5 +46,6 @@ pub use rules::rules;
 pub use scrub::{ScrubSource, ScrubStatus, ServerOnDisk};
 pub use sign::{Alert, Assessment, Compute, Family, Gather, Sign, Source, Urgency};
 pub use signs::{FAMILIES, signs};
+pub use tls::{ServerTls, connect_encrypted};
 pub use watched_servers::WatchedServers;
 pub use watcher::{Thoroughness, WatchOptions, Watcher};

@@ -103,11 +103,10 @@ impl Probe {
                 .map(|at| row.get(at)?.as_deref()?.parse().ok())
                 .map(|own: Option<f64>| own.filter(|own| own.is_finite()))
                 .collect(),
+            reset: row.get(cells).filter(|_| self.has_reset).cloned().flatten(),
         };
-        let reset = rows.first().filter(|_| self.has_reset);
         Table {
             taken: Instant::now(),
-            reset: reset.and_then(|row| row.get(cells)?.clone()),
             rows_omitted: rows.len().saturating_sub(ROWS_MAX),
             rows: rows.iter().take(ROWS_MAX).map(row).collect(),
         }
@@ -146,6 +145,7 @@ fn mean(looks: &[Table]) -> Table {
             .chain(most)
             .map(Some)
             .collect(),
+        reset: None,
     });
     Table {
         rows: rows.collect(),
@@ -169,8 +169,6 @@ pub(crate) enum Reading {
 pub(crate) struct Table {
     /// When.
     pub(crate) taken: Instant,
-    /// Since when the server counts, as it prints it.
-    pub(crate) reset: Option<String>,
     /// Rows beyond those that are kept.
     pub(crate) rows_omitted: usize,
     pub(crate) rows: Vec<Row>,
@@ -180,7 +178,6 @@ impl Default for Table {
     fn default() -> Self {
         Self {
             taken: Instant::now(),
-            reset: None,
             rows_omitted: 0,
             rows: Vec::new(),
         }
@@ -188,10 +185,24 @@ impl Default for Table {
 }
 
 impl Table {
-    /// The first cell that the labels pick.
+    /// The first row that the labels pick.
+    pub(crate) fn row(&self, labels: &[&str]) -> Option<&Row> {
+        self.rows.iter().find(|own| own.labels == labels)
+    }
+
+    /// A cell of that row.
     pub(crate) fn cell(&self, labels: &[&str], at: usize) -> Option<f64> {
-        let own = self.rows.iter().find(|own| own.labels == labels)?;
-        own.cells.get(at).copied().flatten()
+        self.row(labels)?.cells.get(at).copied().flatten()
+    }
+
+    /// What was reset since begins again: with what it is now.
+    pub(crate) fn begin_again(&mut self, now: &Table) {
+        for own in &mut self.rows {
+            let same = now.rows.iter().find(|row| row.labels == own.labels);
+            if let Some(row) = same.filter(|row| row.reset != own.reset) {
+                own.clone_from(row);
+            }
+        }
     }
 }
 
@@ -201,6 +212,8 @@ pub(crate) struct Row {
     pub(crate) labels: Vec<String>,
     /// `None` where the server has no figure.
     pub(crate) cells: Vec<Option<f64>>,
+    /// Since when the server counts, as it prints it.
+    pub(crate) reset: Option<String>,
 }
 
 #[cfg(test)]
@@ -212,6 +225,7 @@ mod tests {
             rows: vec![Row {
                 labels: vec!["read".into()],
                 cells: vec![Some(requests)],
+                reset: None,
             }],
             ..Table::default()
         }

@@ -1,9 +1,10 @@
 //! What a background scrub of a server's files says of itself. The program reads the files; signs
 //! are made of what it says.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
 
-use pgclinic_model::document::DamagedPage;
+use pgclinic_model::document::DamagedPlace;
 
 /// A server as far as its files have to be found.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -14,6 +15,31 @@ pub struct ServerOnDisk {
     pub system_identifier: Option<String>,
     /// When the server started, in seconds since 1970 by its own clock.
     pub started: f64,
+}
+
+/// A postmaster writes its start time some moments before it takes the time that it shows.
+const START_TOLERANCE_S: f64 = 30.0;
+
+impl ServerOnDisk {
+    /// Whether it is this server that runs on a directory of this machine, by its own word and by
+    /// the start of its postmaster: a container or another machine may have the same path.
+    ///
+    /// # Errors
+    /// It is not, or nobody may know.
+    pub fn runs_on(&self, directory: &Path) -> Result<(), String> {
+        let path = directory.join("postmaster.pid");
+        let lines = std::fs::read_to_string(&path)
+            .map_err(|error| format!("cannot read {}: {error}", path.display()))?;
+        let started = lines.lines().nth(2);
+        let started = started.and_then(|line| line.trim().parse::<f64>().ok());
+        match started {
+            Some(started) if (started - self.started).abs() <= START_TOLERANCE_S => Ok(()),
+            _ => Err(format!(
+                "another server than the one that is watched runs on {} of this machine",
+                directory.display()
+            )),
+        }
+    }
 }
 
 /// How a scrub stands.
@@ -38,15 +64,37 @@ pub struct ScrubStatus {
     /// Damaged pages by relation.
     pub damaged_pages: Vec<(String, u64)>,
     /// Which they are.
-    pub places: Vec<DamagedPage>,
+    pub places: Vec<DamagedPlace>,
     /// Those that are not listed.
     pub places_omitted: u64,
     /// Why none can read.
     pub stopped: Option<String>,
 }
 
-/// Gives the status of the scrub of one server, and lets it go on.
-pub struct ScrubSource(pub Box<dyn FnMut(&ServerOnDisk) -> ScrubStatus + Send>);
+type Ask = Box<dyn FnMut(&ServerOnDisk) -> ScrubStatus + Send>;
+
+/// Gives the status of the scrub of one server, and lets it go on; until it is ended, whoever else
+/// has it.
+#[derive(Clone)]
+pub struct ScrubSource(Arc<Mutex<Option<Ask>>>);
+
+impl ScrubSource {
+    /// Asked at each sample. What it works with is dropped when it is ended.
+    pub fn new(ask: impl FnMut(&ServerOnDisk) -> ScrubStatus + Send + 'static) -> Self {
+        Self(Arc::new(Mutex::new(Some(Box::new(ask)))))
+    }
+
+    pub(crate) fn ask(&self, server: &ServerOnDisk) -> Option<ScrubStatus> {
+        let mut own = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        own.as_mut().map(|ask| ask(server))
+    }
+
+    /// Nothing goes on after this.
+    pub(crate) fn end(&self) {
+        let own = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
+        drop(own);
+    }
+}
 
 impl std::fmt::Debug for ScrubSource {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {

@@ -1,9 +1,15 @@
-//! Many servers, asked side by side, and the history of each sign since the start.
+//! Many servers, each asked by a thread of its own, and the history of each sign since the start.
+//!
+//! A server that does not answer keeps nobody waiting: after a while the others are shown without
+//! it, and what it said last is shown until that is too old.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
 
-use pgclinic_model::document::{Tool, WATCH_SCHEMA, WatchDocument, WatchedTarget};
+use pgclinic_model::document::{
+    SignState, Target, Tool, WATCH_SCHEMA, WatchDocument, WatchedTarget,
+};
 use pgclinic_servers::ConnectionTarget;
 
 use crate::scrub::ScrubSource;
@@ -11,41 +17,68 @@ use crate::watcher::{Thoroughness, WatchOptions, Watcher};
 
 /// Points of a sparkline. History belongs to Prometheus.
 const POINTS_MAX: usize = 120;
+/// A document has to have every server that answers at all.
+const PATIENCE_FOR_ALL: Duration = Duration::from_secs(60);
+/// Beside others, a server is waited for by this part of the interval, within these limits.
+const PATIENCE_PART: f64 = 0.5;
+const PATIENCE_MIN_S: f64 = 1.0;
+const PATIENCE_MAX_S: f64 = 5.0;
+/// What a server said last is shown for as long; after that it gives no answer.
+const STALE: Duration = Duration::from_secs(15);
 
 type History = BTreeMap<String, VecDeque<f64>>;
 
 /// The servers that a run watches.
 #[derive(Debug)]
 pub struct WatchedServers {
-    watchers: Vec<Watcher>,
+    servers: Vec<OwnThread>,
     histories: Vec<History>,
     interval: Duration,
     begun: Instant,
 }
 
+/// A server with the thread that asks it.
+#[derive(Debug)]
+struct OwnThread {
+    spec: String,
+    requests: Sender<Thoroughness>,
+    answers: Receiver<WatchedTarget>,
+    asked_at: Option<Instant>,
+    last: Option<WatchedTarget>,
+    scrub: Option<ScrubSource>,
+}
+
 impl WatchedServers {
-    /// Servers that were not asked yet.
-    pub fn new(targets: Vec<ConnectionTarget>, options: &WatchOptions, interval: Duration) -> Self {
-        let watcher = |target| Watcher::new(target, options.clone());
+    /// Servers that were not asked yet, each with the scrub that this makes for it.
+    pub fn new(
+        targets: Vec<ConnectionTarget>,
+        options: &WatchOptions,
+        interval: Duration,
+        scrub: impl Fn() -> Option<ScrubSource>,
+    ) -> Self {
+        let server = |target| OwnThread::start(target, options, scrub());
         Self {
             histories: vec![History::new(); targets.len()],
-            watchers: targets.into_iter().map(watcher).collect(),
+            servers: targets.into_iter().map(server).collect(),
             interval,
             begun: Instant::now(),
         }
     }
 
-    /// With a scrub of the files of each server, made for it by this.
-    #[must_use]
-    pub fn with_scrubs(mut self, source: impl Fn() -> ScrubSource) -> Self {
-        let watchers = self.watchers.into_iter();
-        self.watchers = watchers.map(|own| own.with_scrub(source())).collect();
-        self
-    }
-
-    /// Asks all servers at once; one that hangs keeps the others waiting for its limits at most.
+    /// Asks all servers at once.
     pub fn sample(&mut self, thoroughness: Thoroughness) -> WatchDocument {
-        let mut targets = asked(&mut self.watchers, thoroughness);
+        let patience = match (thoroughness, self.servers.len()) {
+            (Thoroughness::All, _) | (_, 1) => PATIENCE_FOR_ALL,
+            (Thoroughness::Due, _) => {
+                let part = self.interval.as_secs_f64() * PATIENCE_PART;
+                Duration::from_secs_f64(part.clamp(PATIENCE_MIN_S, PATIENCE_MAX_S))
+            }
+        };
+        for server in &mut self.servers {
+            server.ask(thoroughness);
+        }
+        let end = Instant::now() + patience;
+        let mut targets: Vec<_> = self.servers.iter_mut().map(|own| own.answer(end)).collect();
         for (target, history) in targets.iter_mut().zip(&mut self.histories) {
             remember(target, history);
         }
@@ -59,20 +92,100 @@ impl WatchedServers {
     }
 }
 
-fn asked(watchers: &mut [Watcher], thoroughness: Thoroughness) -> Vec<WatchedTarget> {
-    if let [only] = watchers {
-        return vec![only.sample(thoroughness)];
+impl Drop for WatchedServers {
+    /// Threads end by themselves, those that wait for a server when it has answered. What works on
+    /// files ends now.
+    fn drop(&mut self) {
+        for scrub in self.servers.iter().filter_map(|own| own.scrub.as_ref()) {
+            scrub.end();
+        }
     }
-    std::thread::scope(|scope| {
-        let threads: Vec<_> = watchers
-            .iter_mut()
-            .map(|own| scope.spawn(move || own.sample(thoroughness)))
-            .collect();
-        let ended = threads.into_iter().map(|own| own.join());
-        ended
-            .map(|own| own.unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
-            .collect()
-    })
+}
+
+impl OwnThread {
+    fn start(target: ConnectionTarget, options: &WatchOptions, scrub: Option<ScrubSource>) -> Self {
+        let spec = target.to_string();
+        let watcher = Watcher::new(target, options.clone());
+        let watcher = match scrub.clone() {
+            Some(scrub) => watcher.with_scrub(scrub),
+            None => watcher,
+        };
+        let (requests, inbox) = channel();
+        let (outbox, answers) = channel();
+        std::thread::spawn(move || answer_all(watcher, &inbox, &outbox));
+        Self {
+            spec,
+            requests,
+            answers,
+            asked_at: None,
+            last: None,
+            scrub,
+        }
+    }
+
+    /// Once, until it has answered.
+    fn ask(&mut self, thoroughness: Thoroughness) {
+        if self.asked_at.is_none() && self.requests.send(thoroughness).is_ok() {
+            self.asked_at = Some(Instant::now());
+        }
+    }
+
+    fn answer(&mut self, end: Instant) -> WatchedTarget {
+        let left = end.saturating_duration_since(Instant::now());
+        match self.answers.recv_timeout(left) {
+            Ok(answer) => {
+                self.asked_at = None;
+                self.last = Some(answer.clone());
+                answer
+            }
+            Err(RecvTimeoutError::Timeout) => {
+                let waited = self.asked_at.map(|at| at.elapsed()).unwrap_or_default();
+                let last = self.last.clone().filter(|_| waited < STALE);
+                let why = format!("no answer for {:.0} s", waited.as_secs_f64());
+                last.unwrap_or_else(|| self.silent(why))
+            }
+            Err(RecvTimeoutError::Disconnected) => {
+                self.silent("what asks it has failed: this is a bug of pgclinic".to_owned())
+            }
+        }
+    }
+
+    /// With what was known of it before.
+    fn silent(&self, why: String) -> WatchedTarget {
+        let last = self.last.as_ref();
+        let unknown = || Target {
+            spec: self.spec.clone(),
+            kind: "server".to_owned(),
+            ..Target::default()
+        };
+        WatchedTarget {
+            target: last.map_or_else(unknown, |own| own.target.clone()),
+            server_version: last.and_then(|own| own.server_version.clone()),
+            is_standby: last.and_then(|own| own.is_standby),
+            complete_at: last.and_then(|own| own.complete_at),
+            server_started_at: last.and_then(|own| own.server_started_at),
+            sample_s: last.map_or(0.0, |own| own.sample_s),
+            unreachable: Some(why),
+            state: SignState::Critical,
+            signs: Vec::new(),
+            advice: Vec::new(),
+            damaged_pages: Vec::new(),
+            damaged_pages_omitted: 0,
+            logged: Vec::new(),
+        }
+    }
+}
+
+fn answer_all(
+    mut watcher: Watcher,
+    inbox: &Receiver<Thoroughness>,
+    outbox: &Sender<WatchedTarget>,
+) {
+    while let Ok(thoroughness) = inbox.recv() {
+        if outbox.send(watcher.sample(thoroughness)).is_err() {
+            return;
+        }
+    }
 }
 
 fn remember(target: &mut WatchedTarget, history: &mut History) {

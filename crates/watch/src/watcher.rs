@@ -4,6 +4,7 @@
 //! with its first reading: what its counters did meanwhile is unknown.
 
 use std::collections::BTreeMap;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
@@ -12,6 +13,7 @@ use pgclinic_servers::{ConnectOptions, ConnectionTarget, Session, SqlError};
 
 use crate::assess::{self, Sample};
 use crate::facts::ServerFacts;
+use crate::log::ServerLog;
 use crate::machine::Machine;
 use crate::probe::{Probe, Reading, Table};
 use crate::scrub::{ScrubSource, ScrubStatus, ServerOnDisk};
@@ -58,7 +60,7 @@ pub(crate) struct Readings {
     last: Option<Table>,
     /// The one before that, where there was one since the server started.
     pub(crate) before: Option<Table>,
-    /// The first one since the server started and its statistics were reset.
+    /// The first one since the server started, of each figure since it was reset.
     pub(crate) first: Option<Table>,
     /// Why there is no reading before.
     pub(crate) broken: Option<String>,
@@ -81,6 +83,7 @@ pub struct Watcher {
     sample_s: Option<f64>,
     scrub_source: Option<ScrubSource>,
     scrub: Option<ScrubStatus>,
+    log: ServerLog,
 }
 
 impl Watcher {
@@ -100,6 +103,7 @@ impl Watcher {
             sample_s: None,
             scrub_source: None,
             scrub: None,
+            log: ServerLog::default(),
         }
     }
 
@@ -148,20 +152,21 @@ impl Watcher {
                 self.take(probe, reading);
             }
         }
+        let server = self.on_disk();
+        self.log.read(&mut session, &server)?;
         session.take_messages();
         self.session = Some(session);
-        self.ask_scrub();
+        let source = self.scrub_source.as_ref();
+        self.scrub = source.and_then(|source| source.ask(&server));
         Ok(())
     }
 
-    fn ask_scrub(&mut self) {
-        let server = ServerOnDisk {
+    fn on_disk(&self) -> ServerOnDisk {
+        ServerOnDisk {
             data_directory: self.facts.shown("data_directory").map(PathBuf::from),
             system_identifier: self.facts.system_identifier.clone(),
             started: self.facts.started,
-        };
-        let source = self.scrub_source.as_mut();
-        self.scrub = source.map(|ScrubSource(ask)| ask(&server));
+        }
     }
 
     /// Nothing that it runs can write, wait for a lock or be shadowed by a schema of somebody else.
@@ -242,13 +247,11 @@ impl Watcher {
             // What it refused once is no reason to begin again.
             Reading::Missing(_) | Reading::Refused(_) => (own.first, own.last) = (first, last),
             Reading::Table(now) => {
-                if last.as_ref().is_some_and(|last| last.reset != now.reset) {
-                    own.broken =
-                        Some("its statistics were reset between the two samples".to_owned());
-                } else {
-                    own.first = first.or_else(|| last.clone());
-                    own.before = last;
-                }
+                own.first = first.or_else(|| last.clone()).map(|mut first| {
+                    first.begin_again(now);
+                    first
+                });
+                own.before = last;
                 own.last = Some(now.clone());
             }
         }
@@ -269,6 +272,7 @@ impl Watcher {
             clock_jump: self.clock_jump,
             sample_s: self.sample_s,
             scrub: self.scrub.as_ref(),
+            log: Some(&self.log),
         }
     }
 
@@ -290,6 +294,7 @@ impl Watcher {
             advice: signs::advice(&sample),
             damaged_pages: scrub.map(|own| own.places.clone()).unwrap_or_default(),
             damaged_pages_omitted: scrub.map_or(0, |own| own.places_omitted),
+            logged: self.log.kinds(),
             signs,
         }
     }
@@ -303,12 +308,13 @@ impl Watcher {
             complete_at: self.complete_at,
             server_started_at: is_known.then_some(self.facts.started),
             sample_s: self.sample_s.unwrap_or_default(),
-            unreachable: Some(error.to_string().replace('\n', " ")),
+            unreachable: Some(why_unreachable(error)),
             state: SignState::Critical,
             signs: Vec::new(),
             advice: Vec::new(),
             damaged_pages: Vec::new(),
             damaged_pages_omitted: 0,
+            logged: Vec::new(),
         }
     }
 
@@ -331,4 +337,25 @@ impl Watcher {
             state: is_known.then(|| state.to_owned()),
         }
     }
+}
+
+/// In words that say what to do, where the bare error would not.
+fn why_unreachable(error: &SqlError) -> String {
+    let why = match error {
+        SqlError::Server(message) if message.sqlstate == "28P01" => {
+            format!("the password was refused: {}", message.message)
+        }
+        SqlError::Server(message) if message.sqlstate.starts_with("28") => {
+            format!("the login was refused: {}", message.message)
+        }
+        SqlError::Io(error)
+            if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) =>
+        {
+            "it accepts the connection and does not answer: it hangs, or is stopped".to_owned()
+        }
+        // It is no breach of the protocol that somebody has no password.
+        SqlError::Protocol(why) if why.starts_with("the server asks for a password") => why.clone(),
+        other => other.to_string(),
+    };
+    why.replace('\n', " ")
 }

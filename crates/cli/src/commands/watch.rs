@@ -5,14 +5,17 @@
 //! a terminal        one screen, a few keys          screen.rs
 //! anything else     a document each interval
 //! --listen ADDRESS  metrics and a page              endpoint.rs
+//! --alert-command    alerts are judged and sent on   watching.rs, deliver.rs
 //! --scrub RATE      their files are checked slowly  scrub.rs, background.rs
 //! ```
 
 mod background;
+mod deliver;
 mod endpoint;
 mod raw_terminal;
 mod screen;
 mod scrub;
+mod watching;
 
 use std::num::NonZeroU64;
 use std::path::PathBuf;
@@ -24,7 +27,10 @@ use pgclinic_lab::{environment, samplers};
 use pgclinic_model::document::{SignState, WATCH_SCHEMA, WatchDocument};
 use pgclinic_report::Document;
 use pgclinic_servers::ConnectionTarget;
-use pgclinic_watch::{BackendMemory, Machine, Thoroughness, WatchOptions, WatchedServers, listen};
+use pgclinic_watch::listen::{self, Access, Token};
+use pgclinic_watch::{
+    BackendMemory, Machine, ServerTls, Thoroughness, WatchOptions, WatchedServers,
+};
 
 use crate::args::rate;
 use crate::commands::Command;
@@ -32,7 +38,9 @@ use crate::env::{Env, moment, sleep_unless};
 use crate::exit::{Exit, FailOnArgs, Failure, ResultClass};
 use crate::output::OutputArgs;
 use crate::status_line::StatusCode;
+use deliver::{Receiver, Webhook};
 use scrub::ScrubOptions;
+use watching::Watching;
 
 /// Between the two samples of one document: enough for a rate.
 const ONCE_S: f64 = 1.0;
@@ -77,9 +85,38 @@ struct Arguments {
     /// Serve /metrics and a page on this address
     ///
     /// 127.0.0.1:9187, or another one that only this machine reaches. /metrics speaks the text
-    /// format of Prometheus, and OpenMetrics to whoever accepts it.
+    /// format of Prometheus, and OpenMetrics to whoever accepts it. Addresses that others reach
+    /// need --listen-token-file, --listen-cert and --listen-key.
     #[arg(long, value_name = "ADDRESS", conflicts_with_all = ["once", "output"])]
     listen: Option<String>,
+    /// Demand the token in this file
+    ///
+    /// Its first line, of 16 letters or more, as `Authorization: Bearer TOKEN`, or as the password
+    /// of any user. Others may not read the file.
+    #[arg(long, value_name = "FILE", requires = "listen")]
+    listen_token_file: Option<PathBuf>,
+    /// Certificates of the endpoint, PEM
+    #[arg(long, value_name = "FILE", requires_all = ["listen", "listen_key"])]
+    listen_cert: Option<PathBuf>,
+    /// Key of the certificate, PEM
+    #[arg(long, value_name = "FILE", requires_all = ["listen", "listen_cert"])]
+    listen_key: Option<PathBuf>,
+    /// Run this command when an alert begins or ends
+    ///
+    /// It is given to sh, with the message as JSON on its standard input. Alerts are those of
+    /// --rules, judged here; each has to hold for a while before it counts.
+    #[arg(long, value_name = "COMMAND", conflicts_with_all = ["once", "around"])]
+    alert_command: Option<String>,
+    /// POST a message to this URL when an alert begins or ends
+    ///
+    /// http://host/path or https://host/path, or @FILE that holds the URL, for one with a secret.
+    #[arg(long, value_name = "URL", conflicts_with_all = ["once", "around"])]
+    webhook: Option<String>,
+    /// Authorities that sign the webhook's certificate, PEM
+    ///
+    /// By default those of the system.
+    #[arg(long, value_name = "FILE", requires = "webhook")]
+    webhook_ca: Option<PathBuf>,
     /// Check the servers' files slowly in the background
     ///
     /// Such as 50MB/s. Checksums and headers of all pages, by `pgclinic check --level pages` as a
@@ -134,11 +171,17 @@ impl Command for Watch {
             return given(&pgclinic_watch::dashboard(), world);
         }
         arguments.output.refuse_early(WATCH_SCHEMA, &[])?;
-        let address = arguments.listen.as_deref().map(listen::loopback);
+        let access = arguments.access()?;
+        let address = arguments.listen.as_deref();
+        let address = address.map(|address| listen::address(address, &access));
         let address = address.transpose().map_err(Failure::new)?;
-        let mut servers = arguments.servers(world)?;
+        let receivers = arguments.receivers()?;
+        let mut servers = Watching::new(arguments.servers(world)?, receivers);
         match address {
-            Some(address) => endpoint::run(&arguments, address, &mut servers, world),
+            Some(address) => {
+                let place = endpoint::Place { address, access };
+                endpoint::run(&arguments, &place, &mut servers, world)
+            }
             None if arguments.around.is_some() => arguments.around(&mut servers, world),
             None if arguments.once => arguments.once(&mut servers, world),
             None if arguments.has_screen(world) => screen::run(&arguments, &mut servers, world),
@@ -174,11 +217,31 @@ impl Arguments {
             machine: Some(machine()),
             ..WatchOptions::default()
         };
-        let servers = WatchedServers::new(targets, &options, interval);
-        Ok(match self.scrub_options(world)? {
-            Some(options) => servers.with_scrubs(|| scrub::source(options.clone())),
-            None => servers,
+        let scrub = self.scrub_options(world)?;
+        Ok(WatchedServers::new(targets, &options, interval, || {
+            scrub.clone().map(scrub::source)
+        }))
+    }
+
+    fn access(&self) -> Result<Access, Failure> {
+        let token = self.listen_token_file.as_deref().map(Token::from_file);
+        let tls = match (&self.listen_cert, &self.listen_key) {
+            (Some(certificates), Some(key)) => Some(ServerTls::from_files(certificates, key)),
+            _ => None,
+        };
+        Ok(Access {
+            token: token.transpose().map_err(Failure::new)?,
+            tls: tls.transpose().map_err(Failure::new)?,
         })
+    }
+
+    fn receivers(&self) -> Result<Vec<Receiver>, Failure> {
+        let authorities = self.webhook_ca.as_deref();
+        let webhook = self.webhook.as_ref();
+        let webhook = webhook.map(|url| Webhook::of(url, authorities)).transpose();
+        let webhook = webhook.map_err(Failure::new)?.map(Receiver::Webhook);
+        let command = self.alert_command.clone().map(Receiver::Command);
+        Ok(command.into_iter().chain(webhook).collect())
     }
 
     fn scrub_options(&self, world: &Env<'_>) -> Result<Option<ScrubOptions>, Failure> {
@@ -221,14 +284,14 @@ impl Arguments {
         is_plain && terminal.stdin && terminal.stdout && !terminal.is_dumb && self.samples.is_none()
     }
 
-    fn once(&self, servers: &mut WatchedServers, world: &mut Env<'_>) -> Result<Exit, Failure> {
+    fn once(&self, servers: &mut Watching, world: &mut Env<'_>) -> Result<Exit, Failure> {
         servers.sample(Thoroughness::All);
         sleep_unless(&world.interrupted, self.interval()?);
         self.give(servers.sample(Thoroughness::All), world)
     }
 
     /// Mark, work, mark.
-    fn around(&self, servers: &mut WatchedServers, world: &mut Env<'_>) -> Result<Exit, Failure> {
+    fn around(&self, servers: &mut Watching, world: &mut Env<'_>) -> Result<Exit, Failure> {
         servers.sample(Thoroughness::All);
         let command = self.around.as_deref().unwrap_or_default();
         let mut shell = std::process::Command::new("sh");
@@ -254,6 +317,7 @@ impl Arguments {
         loop {
             // A server that is down may be up at the next sample.
             let given = self.give(servers.sample(Thoroughness::Due), world)?;
+            Self::say_failures(servers, world);
             left = left.saturating_sub(1);
             if left == 0 || world.is_interrupted() {
                 return Ok(given);
@@ -263,6 +327,13 @@ impl Arguments {
             if world.is_interrupted() {
                 return Ok(Exit::Interrupted);
             }
+        }
+    }
+
+    /// A receiver of alerts that is not reached is said, and stops nothing.
+    fn say_failures(servers: &Watching, world: &mut Env<'_>) {
+        for why in servers.failures() {
+            world.say(&format!("pgclinic: {why}"));
         }
     }
 

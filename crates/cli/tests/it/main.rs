@@ -83,4 +83,5 @@ mod tar_backup;
 mod unseen_server;
 mod unseen_server_writes;
 mod watch;
+mod watch_background;
 mod with_measure;

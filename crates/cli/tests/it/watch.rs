@@ -336,7 +336,7 @@ fn a_restart_between_two_samples_gives_no_rates() {
 }
 
 /// A table whose name is a script, a label's end and a terminal's command.
-const HOSTILE: &str = "</script><script>alert(1)</script>\" 1\n\\\u{1b}[2J";
+pub(crate) const HOSTILE: &str = "</script><script>alert(1)</script>\" 1\n\\\u{1b}[2J";
 
 #[test]
 fn the_endpoint_serves_metrics_and_a_page_whatever_tables_are_called() {
@@ -478,7 +478,9 @@ fn other_machines_are_not_served_and_words_are_checked_first() {
     let url = "postgres://nobody@127.0.0.1:1/none";
     let refused = pgclinic(&["watch", url, "--listen", "0.0.0.0:9187"]).exits(2);
     assert!(
-        refused.err.contains("neither TLS nor passwords"),
+        refused
+            .err
+            .contains("--listen-token-file, and --listen-cert and --listen-key"),
         "{}",
         refused.err
     );

@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use pgclinic_format::BlockNo;
+
 use super::{Place, Target, Tool};
 
 /// Schema of the document.
@@ -110,15 +112,49 @@ pub struct WatchedTarget {
     pub advice: Vec<SettingAdvice>,
     /// Pages that the last complete scrub found damaged.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub damaged_pages: Vec<DamagedPage>,
+    pub damaged_pages: Vec<DamagedPlace>,
     /// Those that are not listed.
     #[serde(default, skip_serializing_if = "super::is_zero")]
     pub damaged_pages_omitted: u64,
+    /// Messages about storage in the server's log, a kind each, the worst first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub logged: Vec<LoggedMessage>,
+}
+
+/// A kind of message about storage that stands in a server's log.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct LoggedMessage {
+    /// Its page in the textbook, such as `invalid-page`.
+    pub message: String,
+    /// It speaks of damaged data, or of a disk that does not give it.
+    pub is_damage: bool,
+    /// Entries since the log is read.
+    pub count: u64,
+    /// Entries in the end of the log that was there before.
+    pub before: u64,
+    /// When the last one was logged, as the log has it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_time: Option<String>,
+    /// The database of the last one, where the log has it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub database: Option<String>,
+    /// The file that the last one names.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub path: Option<String>,
+    /// The block that the last one names, through all segments.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub block: Option<BlockNo>,
+    /// The last one, with its severity.
+    pub example: String,
+    /// What it means, in short.
+    pub meaning: String,
+    /// What explains it, to be typed.
+    pub command: String,
 }
 
 /// A page, or a file as a whole, that a scrub found damaged.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct DamagedPage {
+pub struct DamagedPlace {
     /// Where.
     pub place: Place,
     /// What is wrong, by the name of its rule.

@@ -94,6 +94,7 @@ fn of_target(target: &WatchedTarget) -> Vec<Block> {
     let mut blocks = Vec::new();
     blocks.extend(card(Tone::Plain, "What stands out").unless_empty(stand_out(target)));
     blocks.extend(damaged_pages(target));
+    blocks.extend(logged(target));
     let mut signs = target.signs.as_slice();
     while let Some(first) = signs.first() {
         let end = signs.iter().position(|own| own.family != first.family);
@@ -228,7 +229,11 @@ fn values(own: &WatchedSign) -> Vec<Block> {
     if let (Some(first), Some(names)) = (columns.first_mut(), names) {
         first.title = names.join(" · ");
     }
-    Table::new(columns, rows).unless_empty()
+    let mut blocks = Table::new(columns, rows).unless_empty();
+    let omitted = own.values.len().saturating_sub(VALUES_SHOWN);
+    let omitted = count_of(omitted).saturating_add(own.values_omitted);
+    blocks.extend((omitted > 0).then(|| text(and_more(omitted))));
+    blocks
 }
 
 /// Each page with the command that shows its rows.
@@ -246,6 +251,39 @@ fn damaged_pages(target: &WatchedTarget) -> Vec<Block> {
     let more = (omitted > 0).then(|| text(and_more(omitted)));
     let blocks = pages.chain(more).collect();
     section("Damaged pages, by the last complete scrub").unless_empty(blocks)
+}
+
+/// Each kind of message once, with where it was seen last, and what explains it.
+fn logged(target: &WatchedTarget) -> Vec<Block> {
+    let kinds = target.logged.iter().flat_map(|own| {
+        let place = match (&own.path, own.block) {
+            (Some(path), Some(block)) => format!(", last {path}, block {block}"),
+            (Some(path), None) => format!(", last {path}"),
+            _ => String::new(),
+        };
+        let time = own.last_time.as_ref();
+        let time = time.map_or(String::new(), |time| format!(", {time}"));
+        let before = match own.before {
+            0 => String::new(),
+            before => format!(", {} before", say::count(before)),
+        };
+        let look = if own.is_damage {
+            Look::Wrong
+        } else {
+            Look::Quiet
+        };
+        let head = Words::default()
+            .and(look, &own.message)
+            .plain(format!(": {}{before}{place}{time}", say::count(own.count)));
+        let meaning = text(own.meaning.as_str());
+        [
+            text(head),
+            text(own.example.as_str()),
+            meaning,
+            Block::Command(own.command.clone()),
+        ]
+    });
+    section("Messages about storage in the server's log").unless_empty(kinds.collect())
 }
 
 fn advice(advice: &[SettingAdvice]) -> Vec<Block> {

@@ -5,8 +5,9 @@ use std::collections::BTreeMap;
 use pgclinic_model::document::{SignKind, SignState, SignUnit, SignValue, WatchedSign};
 
 use crate::facts::ServerFacts;
+use crate::log::ServerLog;
 use crate::machine::Machine;
-use crate::probe::{Probe, Reading, Table};
+use crate::probe::{Probe, Reading, Row, Table};
 use crate::scrub::ScrubStatus;
 use crate::sign::{Gather, Sign, Source};
 use crate::watcher::Readings;
@@ -27,6 +28,8 @@ pub struct Sample<'a> {
     pub(crate) sample_s: Option<f64>,
     /// Of the server's files, where it was asked for.
     pub(crate) scrub: Option<&'a ScrubStatus>,
+    /// The server's log.
+    pub(crate) log: Option<&'a ServerLog>,
 }
 
 impl std::fmt::Debug for Sample<'_> {
@@ -99,12 +102,16 @@ impl<'a> Sample<'a> {
             .taken
             .saturating_duration_since(then.taken)
             .as_secs_f64();
-        let old = then
-            .cell(labels, at)
+        let figure = |row: &Row| row.cells.get(at).copied().flatten();
+        let old_row = then
+            .row(labels)
             .ok_or("it was not there in the sample before")?;
-        let new = now
-            .cell(labels, at)
-            .ok_or("the server has no figure for it")?;
+        let new_row = now.row(labels).ok_or("the server has no figure for it")?;
+        if old_row.reset != new_row.reset {
+            return Err("its statistics were reset between the two samples".to_owned());
+        }
+        let old = figure(old_row).ok_or("it was not there in the sample before")?;
+        let new = figure(new_row).ok_or("the server has no figure for it")?;
         if seconds <= 0.0 {
             return Err("no time has passed since the sample before".to_owned());
         }
@@ -302,6 +309,7 @@ impl<'a> Sample<'a> {
             clock_jump: None,
             sample_s: None,
             scrub: None,
+            log: None,
         }
     }
 }

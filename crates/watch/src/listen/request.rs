@@ -18,11 +18,12 @@ pub(super) struct Request {
     pub(super) path: String,
     accept: String,
     host: Option<String>,
+    pub(super) authorization: String,
 }
 
 /// Reads one, or gives the status that says why not.
 pub(super) fn read_request(
-    stream: &mut dyn Read,
+    stream: &mut impl Read,
     patience: Duration,
 ) -> Result<Request, &'static str> {
     let end = Instant::now() + patience;
@@ -74,6 +75,7 @@ fn parse(head: &[u8]) -> Result<Request, &'static str> {
         path: path.to_owned(),
         accept: String::new(),
         host: None,
+        authorization: String::new(),
     };
     for (number, line) in lines.enumerate() {
         if number >= HEADERS_MAX {
@@ -82,6 +84,7 @@ fn parse(head: &[u8]) -> Result<Request, &'static str> {
         let (name, value) = line.split_once(':').ok_or(BAD)?;
         match name.to_ascii_lowercase().as_str() {
             "accept" => request.accept = value.to_ascii_lowercase(),
+            "authorization" => value.trim().clone_into(&mut request.authorization),
             "host" => request.host = Some(value.trim().to_owned()),
             "content-length" if value.trim() != "0" => return Err("413 Content Too Large"),
             "transfer-encoding" => return Err("413 Content Too Large"),

@@ -5,7 +5,7 @@
 
 use pgclinic_model::document::{SignKind, SignState, SignUnit, SignValue};
 
-use super::{named, scrub};
+use super::{log, named, scrub};
 use crate::assess::Sample;
 use crate::need::Need;
 use crate::probe::Probe;
@@ -22,6 +22,8 @@ pub(super) const SIGNS: &[&Sign] = &[
     &scrub::UNREAD,
     &scrub::DAMAGE,
     &scrub::DAMAGED_PAGES,
+    &log::MESSAGES,
+    &log::UNREAD,
 ];
 
 /// A failure that is older is reported and does not alarm.
@@ -35,7 +37,7 @@ pub(crate) static DATABASES: Probe = Probe {
     needs: &[Need::Checksums, Need::Counts],
     sql: |_| {
         "SELECT coalesce(datname, '(shared)'), checksum_failures, extract(epoch FROM checksum_last_failure), \
-         (SELECT max(stats_reset) FROM pg_stat_database) FROM pg_stat_database ORDER BY 1"
+         stats_reset FROM pg_stat_database ORDER BY 1"
             .to_owned()
     },
     ..Probe::PLAIN

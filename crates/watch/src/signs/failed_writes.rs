@@ -42,7 +42,7 @@ pub(crate) static TRANSACTIONS: Probe = Probe {
     needs: &[Need::Counts],
     sql: |_| {
         "SELECT datname, xact_rollback, xact_commit, deadlocks, conflicts, blks_hit, blks_read, temp_files, temp_bytes, numbackends, \
-         (SELECT max(stats_reset) FROM pg_stat_database) FROM pg_stat_database WHERE datname IS NOT NULL ORDER BY 1"
+         stats_reset FROM pg_stat_database WHERE datname IS NOT NULL ORDER BY 1"
             .to_owned()
     },
     ..Probe::PLAIN

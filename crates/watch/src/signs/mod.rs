@@ -8,6 +8,7 @@ mod catalogs;
 mod checksums;
 mod failed_writes;
 mod io;
+mod log;
 mod memory;
 mod scrub;
 mod server;

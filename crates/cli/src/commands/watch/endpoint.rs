@@ -7,29 +7,38 @@ use std::time::Duration;
 
 use pgclinic_model::document::WatchDocument;
 use pgclinic_report::{Document, Exposition, Options, by_name, watch_metrics};
-use pgclinic_watch::listen::{Pages, SharedPages, serve};
-use pgclinic_watch::{Thoroughness, WatchedServers};
+use pgclinic_watch::Thoroughness;
+use pgclinic_watch::listen::{Access, Pages, SharedPages, serve};
 
 use super::Arguments;
+use super::watching::Watching;
 use crate::env::{Env, sleep_unless};
 use crate::exit::{Exit, Failure};
 
+/// Where it listens, and to whom.
+pub(super) struct Place {
+    pub(super) address: SocketAddr,
+    pub(super) access: Access,
+}
+
 pub(super) fn run(
     arguments: &Arguments,
-    address: SocketAddr,
-    servers: &mut WatchedServers,
+    place: &Place,
+    servers: &mut Watching,
     world: &mut Env<'_>,
 ) -> Result<Exit, Failure> {
+    let Place { address, access } = place;
     let failed = |error| Failure::new(format!("cannot listen on {address}: {error}"));
     let listener = TcpListener::bind(address).map_err(failed)?;
     let bound = listener.local_addr().map_err(failed)?;
+    let scheme = if access.tls.is_some() { "https" } else { "http" };
     world.say(&format!(
-        "watch: http://{bound}/ and http://{bound}/metrics"
+        "watch: {scheme}://{bound}/ and {scheme}://{bound}/metrics"
     ));
-    let (pages, is_over) = (SharedPages::default(), AtomicBool::new(false));
+    let (shared, is_over) = (SharedPages::default(), AtomicBool::new(false));
     std::thread::scope(|scope| {
-        let server = scope.spawn(|| serve(&listener, &pages, &is_over));
-        let ended = renewed(arguments, servers, &pages, world);
+        let server = scope.spawn(|| serve(&listener, &shared, access, &is_over));
+        let ended = renewed(arguments, servers, &shared, world);
         is_over.store(true, Ordering::Relaxed);
         let served = server.join();
         ended?;
@@ -49,16 +58,17 @@ pub(super) fn run(
 /// Samples until somebody wants it to end, or until all that was asked for is done.
 fn renewed(
     arguments: &Arguments,
-    servers: &mut WatchedServers,
-    pages: &SharedPages,
-    world: &Env<'_>,
+    servers: &mut Watching,
+    shared: &SharedPages,
+    world: &mut Env<'_>,
 ) -> Result<(), Failure> {
     let interval = arguments.interval()?;
     let mut left = arguments.samples.unwrap_or(u64::MAX);
     while left > 0 && !world.is_interrupted() {
         let document = servers.sample(Thoroughness::Due);
         let pages = pages(arguments, document, interval, world)?;
-        *pages.write().unwrap_or_else(PoisonError::into_inner) = pages;
+        *shared.write().unwrap_or_else(PoisonError::into_inner) = pages;
+        Arguments::say_failures(servers, world);
         left -= 1;
         sleep_unless(&world.interrupted, interval);
     }

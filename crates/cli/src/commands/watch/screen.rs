@@ -10,6 +10,7 @@ use pgclinic_watch::{Thoroughness, WatchedServers};
 
 use super::Arguments;
 use super::raw_terminal::{Pressed, RawTerminal, pressed, size};
+use super::watching::Watching;
 use crate::env::{Env, sleep_unless};
 use crate::exit::{Exit, Failure};
 
@@ -19,7 +20,7 @@ const CLOSE: &str = "\x1b[?25h\x1b[?1049l";
 
 pub(super) fn run(
     arguments: &Arguments,
-    servers: &mut WatchedServers,
+    servers: &mut Watching,
     world: &mut Env<'_>,
 ) -> Result<Exit, Failure> {
     let interval = arguments.interval()?;
@@ -35,7 +36,7 @@ pub(super) fn run(
 
 /// Samples beside the screen, so that keys are answered while a server is slow.
 fn sampled(
-    servers: &mut WatchedServers,
+    servers: &mut Watching,
     interval: Duration,
     is_over: &AtomicBool,
     sender: Sender<WatchDocument>,

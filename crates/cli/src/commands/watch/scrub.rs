@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use pgclinic_format::control_file::ControlFile;
-use pgclinic_model::document::{CheckDocument, DamagedPage};
+use pgclinic_model::document::{CheckDocument, DamagedPlace};
 use pgclinic_model::{Finding, Severity};
 use pgclinic_report::inspect_command;
 use pgclinic_watch::{ScrubSource, ScrubStatus, ServerOnDisk};
@@ -26,8 +26,6 @@ const PLACES_MAX: usize = 50;
 const RELATIONS_MAX: usize = 50;
 /// Between two attempts of which the first failed.
 const AFTER_FAILURE_S: f64 = 300.0;
-/// A postmaster writes its start time some moments before it takes the time that it shows.
-const START_TOLERANCE_S: f64 = 30.0;
 const SCHEMA: &str = "pgclinic.scrub/1";
 
 /// How scrubs are made.
@@ -65,7 +63,7 @@ struct Complete {
     unread_bytes: u64,
     damage: BTreeMap<String, u64>,
     damaged_pages: Vec<(String, u64)>,
-    places: Vec<DamagedPage>,
+    places: Vec<DamagedPlace>,
     places_omitted: u64,
 }
 
@@ -88,7 +86,7 @@ pub(super) fn source(options: ScrubOptions) -> ScrubSource {
         failed: None,
         pages: None,
     };
-    ScrubSource(Box::new(move |server| own.status(server)))
+    ScrubSource::new(move |server| own.status(server))
 }
 
 fn now() -> f64 {
@@ -220,19 +218,7 @@ fn is_of_server(directory: &Path, server: &ServerOnDisk) -> Result<(), String> {
         }
         Some(_) => {}
     }
-    let path = directory.join("postmaster.pid");
-    let lines = fs::read_to_string(&path)
-        .map_err(|error| format!("cannot read {}: {error}", path.display()))?;
-    let started = lines
-        .lines()
-        .nth(2)
-        .and_then(|line| line.trim().parse::<f64>().ok());
-    match started {
-        Some(started) if (started - server.started).abs() <= START_TOLERANCE_S => Ok(()),
-        _ => Err(format!(
-            "another server runs on {shown} of this machine than the one that is watched"
-        )),
-    }
+    server.runs_on(directory)
 }
 
 fn kept_of(work: &Background, identifier: String, begun: f64) -> Kept {
@@ -344,7 +330,7 @@ fn complete(document: &CheckDocument, begun_at: f64) -> Complete {
             own.places_omitted += 1;
             continue;
         }
-        own.places.push(DamagedPage {
+        own.places.push(DamagedPlace {
             command: inspect_command(&document.target, &finding.place),
             place: finding.place.clone(),
             rule: finding.rule.clone(),

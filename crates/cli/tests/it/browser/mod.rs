@@ -9,8 +9,12 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use crate::common::{skipped, text};
+use pgclinic_servers::Checksums;
+use pgclinic_testkit::{as_primary, started};
+
+use crate::common::{pgclinic, skipped, text, url};
 use crate::reports_beside::Reports;
+use crate::watch::HOSTILE;
 
 const SCRIPT: &str = "tests/it/browser/pages.py";
 /// Documents of drills and of an experiment, which take minutes to make: as the program wrote them,
@@ -64,6 +68,51 @@ fn tried(said: &str, what: &str) -> usize {
         .filter_map(|own| own.split_once(' '));
     let count = counts.find(|(_, name)| *name == what);
     count.and_then(|(count, _)| count.parse().ok()).unwrap_or(0)
+}
+
+/// Live signs of a server whose tables and databases are called like a script.
+fn print_live_signs(page: &Path) {
+    let (_copy, server) = started(18, Checksums::On, &as_primary());
+    let mut session = server.connect("clinic").expect("a session");
+    let name = HOSTILE.replace('"', "\"\"");
+    for statement in [
+        format!(
+            "CREATE DATABASE \"{}\"",
+            name.get(..60).expect("letters of one byte")
+        ),
+        format!("CREATE TABLE \"{name}\" AS SELECT 1 AS a FROM generate_series(1, 20000)"),
+        format!("DELETE FROM \"{name}\""),
+        "SELECT pg_stat_force_next_flush()".to_owned(),
+    ] {
+        session.execute(&statement).expect(&statement);
+    }
+    let url = url(&server, "postgres");
+    let samples = ["--samples", "2", "--interval", "1"];
+    let output = ["--format", "html", "--output", text(page)];
+    pgclinic(&[&["watch", &url], &samples[..], &output].concat()).exits(0);
+}
+
+#[test]
+fn live_signs_are_read_in_a_browser() {
+    let Some(python) = python() else {
+        skipped("the page of live signs was not tried: there is no Python that has Playwright");
+        return;
+    };
+    let home = tempfile::tempdir().expect("a directory");
+    print_live_signs(&home.path().join("watch.html"));
+    let output = driven(&python, home.path());
+    let said = String::from_utf8_lossy(&output.stdout);
+    let wrong = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{said}{wrong}");
+    for (what, least) in [
+        ("pages", 1),
+        ("folds", 1),
+        ("stops", 20),
+        ("widths", 4),
+        ("colours", 2),
+    ] {
+        assert!(tried(&said, what) >= least, "{what}: {said}");
+    }
 }
 
 #[test]

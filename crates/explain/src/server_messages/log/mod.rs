@@ -23,4 +23,4 @@ mod timestamp;
 mod tests;
 
 pub use entries::{LogEntries, LogEntry};
-pub use summary::{CauseInLog, LogSummary};
+pub use summary::{CauseInLog, LogSummary, explained};

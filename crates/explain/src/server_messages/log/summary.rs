@@ -64,15 +64,24 @@ pub struct LogSummary {
     shapes_without_page: HashSet<u64>,
 }
 
+/// What an entry means for storage; nothing where it means nothing, or quotes what a user wrote.
+pub fn explained(entry: &LogEntry) -> Option<Match> {
+    (!quotes_a_statement(entry))
+        .then(|| explain_logged(entry))
+        .flatten()
+}
+
+fn quotes_a_statement(entry: &LogEntry) -> bool {
+    let mut starts = OF_STATEMENTS.iter();
+    starts.any(|start| entry.message.starts_with(start))
+}
+
 impl LogSummary {
     /// Counts an entry in.
     pub fn add(&mut self, entry: &LogEntry) {
         self.entries += 1;
         note_time(&mut self.first_time, &mut self.last_time, entry);
-        if OF_STATEMENTS
-            .iter()
-            .any(|start| entry.message.starts_with(start))
-        {
+        if quotes_a_statement(entry) {
             return;
         }
         let shape = shape(entry);
