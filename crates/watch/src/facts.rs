@@ -42,6 +42,8 @@ pub struct ServerFacts {
     pub is_local: bool,
     /// A scrub of its files was asked for.
     pub is_scrubbed: bool,
+    /// Its files are measured.
+    pub is_measured: bool,
 }
 
 const IDENTITY: &str = "SELECT current_setting('server_version_num')::int / 10000, \

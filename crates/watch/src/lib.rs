@@ -8,7 +8,7 @@
 //! watched_servers.rs  many servers, the history of each sign
 //! log.rs      the server's log, what was added since
 //! alarms/     the alerts judged without a Prometheus
-//! scrub.rs    what the scrub of its files says
+//! scrub.rs measured.rs   what is known of its files: the program works on them
 //! listen/     the metrics endpoint: a small, strict HTTP server        tls.rs  encrypted
 //! rules.rs dashboard.rs manual.rs   what is made of the register: alerts, Grafana, documentation
 //! ```
@@ -25,6 +25,7 @@ pub mod listen;
 mod log;
 mod machine;
 mod manual;
+mod measured;
 mod need;
 mod probe;
 mod rules;
@@ -40,10 +41,11 @@ pub use assess::Sample;
 pub use dashboard::dashboard;
 pub use machine::{BackendMemory, Machine};
 pub use manual::manual;
+pub use measured::{MeasuredFigures, MeasuredStatus};
 pub use need::Need;
 pub use probe::Probe;
 pub use rules::rules;
-pub use scrub::{ScrubSource, ScrubStatus, ServerOnDisk};
+pub use scrub::{FileSource, FileSources, ScrubStatus, ServerOnDisk};
 pub use sign::{Alert, Assessment, Compute, Family, Gather, Sign, Source, Urgency};
 pub use signs::{FAMILIES, signs};
 pub use tls::{ServerTls, connect_encrypted};

@@ -28,6 +28,10 @@ const EXAMPLE_BYTES: usize = 300;
 /// SQLSTATEs of damaged data, and of a disk that does not give it.
 const OF_DAMAGE: [&str; 3] = ["XX001", "XX002", "58030"];
 
+/// What lets a role read a log that is not on this machine, or not readable there.
+const GRANT: &str = "GRANT EXECUTE ON FUNCTION pg_current_logfile(), pg_ls_logdir(), \
+    pg_read_binary_file(text, bigint, bigint, boolean) TO it";
+
 const WHERE: &str = "SELECT pg_current_logfile()";
 const SIZE: &str =
     "SELECT size FROM pg_ls_logdir() WHERE name = regexp_replace(pg_current_logfile(), '^.*/', '')";
@@ -43,6 +47,8 @@ pub(crate) struct ServerLog {
     counts: [u64; 2],
     /// How much the counts grew at the last sample, and over how many seconds.
     pub(crate) growth: Option<([u64; 2], f64)>,
+    /// How much of it was passed over then.
+    pub(crate) unread_growth: u64,
     read_at: Option<Instant>,
     /// Passed over, since the log is read.
     pub(crate) unread_bytes: u64,
@@ -99,7 +105,7 @@ impl ServerLog {
                 "the server writes no log file of its own: logging_collector is off".to_owned(),
             ));
         };
-        let counts = self.counts;
+        let (counts, unread) = (self.counts, self.unread_bytes);
         match self.file.clone() {
             None => self.begin(&now, session, server)?,
             Some(before) => {
@@ -118,6 +124,7 @@ impl ServerLog {
             let of = |counts: [u64; 2]| counts.get(class).copied().unwrap_or(0);
             of(self.counts) - of(counts)
         });
+        self.unread_growth = self.unread_bytes - unread;
         let at = self.read_at.replace(Instant::now());
         self.growth = at.map(|at| (grown, at.elapsed().as_secs_f64()));
         Ok(())
@@ -226,9 +233,7 @@ impl Refused {
             Refused::Sql(error) => {
                 let why = error.message().map(|own| own.message.clone());
                 let why = why.unwrap_or_else(|| error.to_string());
-                format!(
-                    "{why}; pg_monitor, and EXECUTE on pg_read_binary_file(text, bigint, bigint, boolean), read it"
-                )
+                format!("{why}: {GRANT}")
             }
         }
     }

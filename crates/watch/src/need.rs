@@ -28,6 +28,8 @@ pub enum Need {
     Local,
     /// `watch --scrub`.
     Scrub,
+    /// `watch --measure`.
+    Measure,
 }
 
 impl Need {
@@ -86,6 +88,10 @@ impl Need {
                 facts.is_local,
                 "the server is not reached by a Unix socket, so that its processes may be on another machine",
             ),
+            Need::Measure => unless(
+                facts.is_measured,
+                "its files are not measured: --measure 50MB/s does it, where they are on this machine",
+            ),
             Need::Scrub => unless(
                 facts.is_scrubbed,
                 "its files are not scrubbed: --scrub 50MB/s does it, where they are on this machine",
@@ -105,6 +111,7 @@ impl Need {
             Need::Primary => "a primary".to_owned(),
             Need::IoWorkers => "io_method = worker".to_owned(),
             Need::Archiving => "archive_mode".to_owned(),
+            Need::Measure => "`--measure`, with files on this machine".to_owned(),
             Need::Scrub => "`--scrub`, with the files on this machine".to_owned(),
             Need::Local => {
                 "the server on this machine, by its socket, as its user or root".to_owned()

@@ -6,6 +6,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use pgclinic_model::document::DamagedPlace;
 
+use crate::measured::MeasuredStatus;
+
 /// A server as far as its files have to be found.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ServerOnDisk {
@@ -71,33 +73,60 @@ pub struct ScrubStatus {
     pub stopped: Option<String>,
 }
 
-type Ask = Box<dyn FnMut(&ServerOnDisk) -> ScrubStatus + Send>;
+type Ask<T> = Box<dyn FnMut(&ServerOnDisk) -> T + Send>;
 
-/// Gives the status of the scrub of one server, and lets it go on; until it is ended, whoever else
-/// has it.
-#[derive(Clone)]
-pub struct ScrubSource(Arc<Mutex<Option<Ask>>>);
+/// Gives the status of what works on the files of one server, and lets it go on; until it is ended,
+/// whoever else has it.
+pub struct FileSource<T>(Arc<Mutex<Option<Ask<T>>>>);
 
-impl ScrubSource {
+impl<T> Clone for FileSource<T> {
+    /// The same work.
+    fn clone(&self) -> Self {
+        Self(Arc::clone(&self.0))
+    }
+}
+
+impl<T> FileSource<T> {
     /// Asked at each sample. What it works with is dropped when it is ended.
-    pub fn new(ask: impl FnMut(&ServerOnDisk) -> ScrubStatus + Send + 'static) -> Self {
+    pub fn new(ask: impl FnMut(&ServerOnDisk) -> T + Send + 'static) -> Self {
         Self(Arc::new(Mutex::new(Some(Box::new(ask)))))
     }
 
-    pub(crate) fn ask(&self, server: &ServerOnDisk) -> Option<ScrubStatus> {
+    pub(crate) fn ask(&self, server: &ServerOnDisk) -> Option<T> {
         let mut own = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         own.as_mut().map(|ask| ask(server))
     }
 
     /// Nothing goes on after this.
-    pub(crate) fn end(&self) {
+    fn end(&self) {
         let own = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
         drop(own);
     }
 }
 
-impl std::fmt::Debug for ScrubSource {
+impl<T> std::fmt::Debug for FileSource<T> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("ScrubSource")
+        f.write_str("FileSource")
+    }
+}
+
+/// What works on the files of one server.
+#[derive(Debug, Clone, Default)]
+pub struct FileSources {
+    /// The scrub, where one is asked for.
+    pub scrub: Option<FileSource<ScrubStatus>>,
+    /// Exact measurements, where they are asked for.
+    pub measured: Option<FileSource<MeasuredStatus>>,
+}
+
+impl FileSources {
+    /// Nothing goes on after this.
+    pub(crate) fn end(&self) {
+        if let Some(own) = &self.scrub {
+            own.end();
+        }
+        if let Some(own) = &self.measured {
+            own.end();
+        }
     }
 }

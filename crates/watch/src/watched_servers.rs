@@ -12,7 +12,7 @@ use pgclinic_model::document::{
 };
 use pgclinic_servers::ConnectionTarget;
 
-use crate::scrub::ScrubSource;
+use crate::scrub::FileSources;
 use crate::watcher::{Thoroughness, WatchOptions, Watcher};
 
 /// Points of a sparkline. History belongs to Prometheus.
@@ -45,18 +45,18 @@ struct OwnThread {
     answers: Receiver<WatchedTarget>,
     asked_at: Option<Instant>,
     last: Option<WatchedTarget>,
-    scrub: Option<ScrubSource>,
+    files: FileSources,
 }
 
 impl WatchedServers {
-    /// Servers that were not asked yet, each with the scrub that this makes for it.
+    /// Servers that were not asked yet, each with what works on its files, made for it by this.
     pub fn new(
         targets: Vec<ConnectionTarget>,
         options: &WatchOptions,
         interval: Duration,
-        scrub: impl Fn() -> Option<ScrubSource>,
+        files: impl Fn() -> FileSources,
     ) -> Self {
-        let server = |target| OwnThread::start(target, options, scrub());
+        let server = |target| OwnThread::start(target, options, files());
         Self {
             histories: vec![History::new(); targets.len()],
             servers: targets.into_iter().map(server).collect(),
@@ -96,20 +96,16 @@ impl Drop for WatchedServers {
     /// Threads end by themselves, those that wait for a server when it has answered. What works on
     /// files ends now.
     fn drop(&mut self) {
-        for scrub in self.servers.iter().filter_map(|own| own.scrub.as_ref()) {
-            scrub.end();
+        for server in &self.servers {
+            server.files.end();
         }
     }
 }
 
 impl OwnThread {
-    fn start(target: ConnectionTarget, options: &WatchOptions, scrub: Option<ScrubSource>) -> Self {
+    fn start(target: ConnectionTarget, options: &WatchOptions, files: FileSources) -> Self {
         let spec = target.to_string();
-        let watcher = Watcher::new(target, options.clone());
-        let watcher = match scrub.clone() {
-            Some(scrub) => watcher.with_scrub(scrub),
-            None => watcher,
-        };
+        let watcher = Watcher::new(target, options.clone()).with_files(files.clone());
         let (requests, inbox) = channel();
         let (outbox, answers) = channel();
         std::thread::spawn(move || answer_all(watcher, &inbox, &outbox));
@@ -119,7 +115,7 @@ impl OwnThread {
             answers,
             asked_at: None,
             last: None,
-            scrub,
+            files,
         }
     }
 

@@ -15,8 +15,9 @@ use crate::assess::{self, Sample};
 use crate::facts::ServerFacts;
 use crate::log::ServerLog;
 use crate::machine::Machine;
+use crate::measured::MeasuredStatus;
 use crate::probe::{Probe, Reading, Table};
-use crate::scrub::{ScrubSource, ScrubStatus, ServerOnDisk};
+use crate::scrub::{FileSources, ScrubStatus, ServerOnDisk};
 use crate::signs;
 
 /// A lock that somebody holds is not waited for.
@@ -81,8 +82,9 @@ pub struct Watcher {
     clock_jump: Option<f64>,
     complete_at: Option<f64>,
     sample_s: Option<f64>,
-    scrub_source: Option<ScrubSource>,
+    files: FileSources,
     scrub: Option<ScrubStatus>,
+    measured: Option<MeasuredStatus>,
     log: ServerLog,
 }
 
@@ -101,16 +103,17 @@ impl Watcher {
             clock_jump: None,
             complete_at: None,
             sample_s: None,
-            scrub_source: None,
+            files: FileSources::default(),
             scrub: None,
+            measured: None,
             log: ServerLog::default(),
         }
     }
 
-    /// With a scrub of the server's files.
+    /// With what works on the server's files.
     #[must_use]
-    pub fn with_scrub(mut self, source: ScrubSource) -> Self {
-        self.scrub_source = Some(source);
+    pub fn with_files(mut self, files: FileSources) -> Self {
+        self.files = files;
         self
     }
 
@@ -156,8 +159,9 @@ impl Watcher {
         self.log.read(&mut session, &server)?;
         session.take_messages();
         self.session = Some(session);
-        let source = self.scrub_source.as_ref();
-        self.scrub = source.and_then(|source| source.ask(&server));
+        let FileSources { scrub, measured } = &self.files;
+        self.scrub = scrub.as_ref().and_then(|own| own.ask(&server));
+        self.measured = measured.as_ref().and_then(|own| own.ask(&server));
         Ok(())
     }
 
@@ -203,7 +207,8 @@ impl Watcher {
             self.readings.clear();
         }
         self.facts = ServerFacts {
-            is_scrubbed: self.scrub_source.is_some(),
+            is_scrubbed: self.files.scrub.is_some(),
+            is_measured: self.files.measured.is_some(),
             ..facts
         };
         self.asked_at = Some(now);
@@ -272,6 +277,7 @@ impl Watcher {
             clock_jump: self.clock_jump,
             sample_s: self.sample_s,
             scrub: self.scrub.as_ref(),
+            measured: self.measured.as_ref(),
             log: Some(&self.log),
         }
     }

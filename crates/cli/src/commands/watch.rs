@@ -6,13 +6,17 @@
 //! anything else     a document each interval
 //! --listen ADDRESS  metrics and a page              endpoint.rs
 //! --alert-command    alerts are judged and sent on   watching.rs, deliver.rs
-//! --scrub RATE      their files are checked slowly  scrub.rs, background.rs
+//! --scrub RATE      their files are checked slowly  scrub.rs, repeated.rs, background.rs
+//! --measure RATE    their files are measured        measured.rs
 //! ```
 
 mod background;
 mod deliver;
 mod endpoint;
+mod measured;
+mod own_files;
 mod raw_terminal;
+mod repeated;
 mod screen;
 mod scrub;
 mod watching;
@@ -29,7 +33,7 @@ use pgclinic_report::Document;
 use pgclinic_servers::ConnectionTarget;
 use pgclinic_watch::listen::{self, Access, Token};
 use pgclinic_watch::{
-    BackendMemory, Machine, ServerTls, Thoroughness, WatchOptions, WatchedServers,
+    BackendMemory, FileSources, Machine, ServerTls, Thoroughness, WatchOptions, WatchedServers,
 };
 
 use crate::args::rate;
@@ -39,7 +43,7 @@ use crate::exit::{Exit, FailOnArgs, Failure, ResultClass};
 use crate::output::OutputArgs;
 use crate::status_line::StatusCode;
 use deliver::{Receiver, Webhook};
-use scrub::ScrubOptions;
+use repeated::Schedule;
 use watching::Watching;
 
 /// Between the two samples of one document: enough for a rate.
@@ -127,10 +131,24 @@ struct Arguments {
     /// Hours between the begins of two scrubs
     #[arg(long, value_name = "HOURS", default_value_t = 24.0, requires = "scrub")]
     scrub_every: f64,
-    /// Keep states of scrubs in this directory
+    /// Measure the servers' files in the background
+    ///
+    /// Such as 50MB/s: exact dead bytes, free space and index density of the worst relations, by
+    /// `pgclinic measure` as a process of its own. The data directories must be on this machine.
+    #[arg(long, value_name = "RATE", value_parser = rate, conflicts_with_all = ["once", "around"])]
+    measure: Option<NonZeroU64>,
+    /// Hours between the begins of two measurements
+    #[arg(long, value_name = "HOURS", default_value_t = 1.0, requires = "measure")]
+    measure_every: f64,
+    /// Measure these files of the same cluster
+    ///
+    /// The data directory of a standby, or a base backup: the server itself is not read.
+    #[arg(long, value_name = "TARGET", requires = "measure")]
+    files: Option<PathBuf>,
+    /// Keep states of scrubs and measurements in this directory
     ///
     /// By default $STATE_DIRECTORY of a service, else pgclinic in $XDG_STATE_HOME or ~/.local/state.
-    #[arg(long, value_name = "DIR", requires = "scrub")]
+    #[arg(long, value_name = "DIR")]
     state: Option<PathBuf>,
     /// Print alerts on these metrics for Prometheus
     #[arg(long, conflicts_with_all = ["urls", "dashboard"])]
@@ -217,10 +235,8 @@ impl Arguments {
             machine: Some(machine()),
             ..WatchOptions::default()
         };
-        let scrub = self.scrub_options(world)?;
-        Ok(WatchedServers::new(targets, &options, interval, || {
-            scrub.clone().map(scrub::source)
-        }))
+        let files = self.files(world)?;
+        Ok(WatchedServers::new(targets, &options, interval, files))
     }
 
     fn access(&self) -> Result<Access, Failure> {
@@ -244,27 +260,44 @@ impl Arguments {
         Ok(command.into_iter().chain(webhook).collect())
     }
 
-    fn scrub_options(&self, world: &Env<'_>) -> Result<Option<ScrubOptions>, Failure> {
-        let Some(rate) = self.scrub else {
-            return Ok(None);
-        };
-        if !(0.0..=HOURS_MAX).contains(&self.scrub_every) {
-            return Err(Failure::new("--scrub-every must be 0 to 8760 hours"));
+    /// What works on the files of each server: nothing where it is not asked for.
+    fn files(&self, world: &Env<'_>) -> Result<impl Fn() -> FileSources, Failure> {
+        let hours = [self.scrub_every, self.measure_every];
+        if !hours.iter().all(|own| (0.0..=HOURS_MAX).contains(own)) {
+            let limits = "--scrub-every and --measure-every must be 0 to 8760 hours";
+            return Err(Failure::new(limits));
         }
-        let nowhere = || Failure::new("--scrub needs --state DIR: the environment names no home");
+        let is_asked = self.scrub.is_some() || self.measure.is_some();
+        let schedule = is_asked.then(|| self.schedule(world)).transpose()?;
+        // One directory is of one server.
+        let is_one = self.urls.len() == 1;
+        let pgdata = world.pgdata.as_ref().filter(|_| is_one).map(PathBuf::from);
+        if self.files.is_some() && !is_one {
+            return Err(Failure::new("--files is of one server, and several are watched"));
+        }
+        let (scrub, measure, files) = (self.scrub, self.measure, self.files.clone());
+        let [scrub_every, measure_every] = hours.map(|own| Duration::from_secs_f64(own * 3600.0));
+        Ok(move || {
+            let every = |every| schedule.clone().map(|own| Schedule { every, ..own });
+            let pairs = (scrub.zip(every(scrub_every)), measure.zip(every(measure_every)));
+            FileSources {
+                scrub: pairs.0.map(|(rate, own)| scrub::source(rate, own, pgdata.clone())),
+                measured: pairs.1.map(|(rate, own)| {
+                    measured::source(rate, own, files.clone(), pgdata.clone())
+                }),
+            }
+        })
+    }
+
+    fn schedule(&self, world: &Env<'_>) -> Result<Schedule, Failure> {
+        let nowhere = || Failure::new("name --state DIR: the environment names no home");
         let state = self.state.clone().or_else(|| world.state_directory.clone());
-        let unknown = || Failure::new("--scrub cannot find this program, to run it beside itself");
-        Ok(Some(ScrubOptions {
-            rate,
-            every: Duration::from_secs_f64(self.scrub_every * 3600.0),
+        let unknown = || Failure::new("this program cannot be found, to run it beside itself");
+        Ok(Schedule {
+            every: Duration::ZERO,
             state: state.ok_or_else(nowhere)?.join("watch"),
             program: world.program.clone().ok_or_else(unknown)?,
-            // One directory is of one server.
-            pgdata: match self.urls.as_slice() {
-                [_only] => world.pgdata.as_ref().map(PathBuf::from),
-                _ => None,
-            },
-        }))
+        })
     }
 
     fn target(&self, url: &str, world: &mut Env<'_>) -> Result<ConnectionTarget, Failure> {
@@ -309,7 +342,7 @@ impl Arguments {
     /// A document each interval, until somebody wants it to end.
     fn each_interval(
         &self,
-        servers: &mut WatchedServers,
+        servers: &mut Watching,
         world: &mut Env<'_>,
     ) -> Result<Exit, Failure> {
         let interval = self.interval()?;

@@ -219,7 +219,7 @@ fn without_rights_signs_are_missing_and_never_zero() {
         .iter()
         .filter_map(|own| own.not_available.as_deref());
     assert!(
-        lacking.clone().all(|why| !why.contains("pg_monitor")),
+        lacking.clone().all(|why| !why.contains("lacks pg_monitor")),
         "{:?}",
         lacking.collect::<Vec<_>>()
     );

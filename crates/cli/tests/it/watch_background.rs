@@ -130,13 +130,13 @@ fn a_scrub_finds_the_damaged_page_that_nobody_reads() {
         .find(|own| own.place.block.is_some())
         .expect("a page");
     assert_eq!(
-        (page.place.path.as_str(), page.place.block.map(|own| own.0)),
+        (page.place.path.as_str(), page.place.block),
         (path.as_str(), Some(1))
     );
     let command = page.command.as_deref().expect("a command");
     let words: Vec<&str> = command.split(' ').skip(1).collect();
     assert_eq!(words.first(), Some(&"inspect"));
-    assert!(get(running.address, "/").contains(command));
+    assert!(get(running.address, "/").contains("<i>--relation</i> public.docs <i>--block</i> 1<"));
     pgclinic(&words).exits(0);
     drop(running);
 
@@ -175,6 +175,38 @@ fn files_of_another_server_are_not_scrubbed_and_that_is_a_warning() {
     );
     let why = sign.finding.as_deref().unwrap_or_default();
     assert!(why.contains("may not know data_directory"), "{why}");
+}
+
+#[test]
+fn dead_bytes_and_catalogs_are_measured_in_the_files_of_a_copy() {
+    let (copy, server) = started(15, Checksums::On, &StartOptions::default());
+    execute(&server, "CHECKPOINT");
+    let url = url(&server, "postgres");
+    let states = tempfile::tempdir().expect("a directory");
+    let words = ["watch", &url, "--listen", "127.0.0.1:0", "--interval", "1"];
+    let measure = [
+        "--measure",
+        "1GB/s",
+        "--state",
+        text(states.path()),
+        "--files",
+    ];
+    let running = Running::new(&[&words[..], &measure, &[text(&copy.pgdata)]].concat());
+    let attribute = "pgclinic_measured_catalog_bytes{";
+    let metrics = running.until("/metrics", |body| body.contains(attribute));
+    assert!(
+        metrics.contains("pg_catalog.pg_attribute\",part=\"other\"}")
+            || metrics.contains("part=\"other\",relation=\"clinic.pg_catalog.pg_attribute\"}"),
+        "{metrics}"
+    );
+    assert!(
+        metrics.contains("pgclinic_measured_dead_bytes{"),
+        "{metrics}"
+    );
+    assert!(
+        metrics.contains("pgclinic_measured_age_seconds{"),
+        "{metrics}"
+    );
 }
 
 fn logged<'a>(target: &'a WatchedTarget, name: &str) -> &'a LoggedMessage {
@@ -230,7 +262,7 @@ fn messages_about_damage_are_counted_in_every_format_of_a_log() {
             };
             let page = logged(&own, "invalid-page");
             assert_eq!(page.path.as_deref(), Some(path.as_str()), "{format}");
-            assert_eq!(page.block.map(|own| own.0), Some(1), "{format}");
+            assert_eq!(page.block, Some(1), "{format}");
             assert!(page.last_time.is_some() && page.is_damage);
             assert_eq!(state(&own, "logged-messages"), SignState::Critical);
         }

@@ -7,6 +7,7 @@ use pgclinic_model::document::{SignKind, SignState, SignUnit, SignValue, Watched
 use crate::facts::ServerFacts;
 use crate::log::ServerLog;
 use crate::machine::Machine;
+use crate::measured::MeasuredStatus;
 use crate::probe::{Probe, Reading, Row, Table};
 use crate::scrub::ScrubStatus;
 use crate::sign::{Gather, Sign, Source};
@@ -28,6 +29,8 @@ pub struct Sample<'a> {
     pub(crate) sample_s: Option<f64>,
     /// Of the server's files, where it was asked for.
     pub(crate) scrub: Option<&'a ScrubStatus>,
+    /// Exact figures of its files, where they were asked for.
+    pub(crate) measured: Option<&'a MeasuredStatus>,
     /// The server's log.
     pub(crate) log: Option<&'a ServerLog>,
 }
@@ -309,6 +312,7 @@ impl<'a> Sample<'a> {
             clock_jump: None,
             sample_s: None,
             scrub: None,
+            measured: None,
             log: None,
         }
     }

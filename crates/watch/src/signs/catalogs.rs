@@ -3,7 +3,7 @@
 use pgclinic_model::document::{SignKind, SignState, SignUnit, SignValue};
 
 use super::failed_writes::TRANSACTIONS;
-use super::{RESET_OF_DATABASE, named};
+use super::{RESET_OF_DATABASE, measured, named};
 use crate::assess::Sample;
 use crate::need::Need;
 use crate::probe::Probe;
@@ -18,6 +18,11 @@ pub(super) const SIGNS: &[&Sign] = &[
     &TEMPORARY_BYTES,
     &VACUUM_WORKERS,
     &VACUUM_TRUNCATING,
+    &measured::DEAD,
+    &measured::FREE,
+    &measured::DENSITY,
+    &measured::CATALOGS,
+    &measured::AGE,
 ];
 
 /// Relations a second beyond which the catalogs grow visibly within a day.

@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 
 use pgclinic_model::document::{SignKind, SignState, SignUnit, SignValue};
 
-use super::whole;
 use crate::assess::Sample;
 use crate::log::ServerLog;
 use crate::sign::{Alert, Family, Sign, Source, Urgency};
@@ -41,7 +40,15 @@ pub(super) const UNREAD: Sign = Sign {
     unit: SignUnit::Bytes,
     source: Source::Computed(&[], |sample| {
         let log = readable(sample)?;
-        Ok(vec![whole(log.unread_bytes as f64)])
+        let growth = log
+            .growth
+            .map(|(_, seconds)| (log.unread_growth as f64, seconds));
+        Ok(vec![SignValue {
+            value: log.unread_bytes as f64,
+            per_second: growth.map(|(own, seconds)| own / seconds.max(1e-3)),
+            growth: growth.map(|(own, _)| own),
+            ..SignValue::default()
+        }])
     }),
     normal: "0.",
     meaning: "Messages that stand in this part were not seen.",

@@ -9,6 +9,7 @@ mod checksums;
 mod failed_writes;
 mod io;
 mod log;
+mod measured;
 mod memory;
 mod scrub;
 mod server;

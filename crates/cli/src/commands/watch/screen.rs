@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use pgclinic_model::document::WatchDocument;
 use pgclinic_report::{Document, WatchScreen};
-use pgclinic_watch::{Thoroughness, WatchedServers};
+use pgclinic_watch::Thoroughness;
 
 use super::Arguments;
 use super::raw_terminal::{Pressed, RawTerminal, pressed, size};

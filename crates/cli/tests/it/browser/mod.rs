@@ -76,10 +76,7 @@ fn print_live_signs(page: &Path) {
     let mut session = server.connect("clinic").expect("a session");
     let name = HOSTILE.replace('"', "\"\"");
     for statement in [
-        format!(
-            "CREATE DATABASE \"{}\"",
-            name.get(..60).expect("letters of one byte")
-        ),
+        format!("CREATE DATABASE \"{}\"", name),
         format!("CREATE TABLE \"{name}\" AS SELECT 1 AS a FROM generate_series(1, 20000)"),
         format!("DELETE FROM \"{name}\""),
         "SELECT pg_stat_force_next_flush()".to_owned(),
