@@ -81,7 +81,7 @@ impl Background {
     }
 
     /// Starts this program with these words.
-    pub(super) fn start(&mut self, program: &Path, words: &[&str]) -> Result<(), String> {
+    pub(super) fn start(&mut self, program: &Path, words: &[String]) -> Result<(), String> {
         use std::os::unix::process::CommandExt;
         let failed = |error: io::Error| format!("cannot start {}: {error}", program.display());
         let log = File::create(self.path("run.log")).map_err(failed)?;

@@ -103,8 +103,8 @@ fn live_signs_are_read_in_a_browser() {
     assert!(output.status.success(), "{said}{wrong}");
     for (what, least) in [
         ("pages", 1),
-        ("folds", 1),
-        ("stops", 20),
+        ("folds", 3),
+        ("stops", 5),
         ("widths", 4),
         ("colours", 2),
     ] {

@@ -194,12 +194,19 @@ def sort_tables(page, name, ward):
             ward.hold(sorts[0][0] != sorts[1][0], name, f"table {table}, column {column}: always {sorts[0][0]}")
 
 
+# What is one click away is opened first.
+OPEN = """(own) => {
+  for (let at = own.closest("details"); at; at = at.parentElement.closest("details")) at.open = true;
+}"""
+
+
 def use_filters(page, name, ward):
     for at in range(page.locator(".tools").count()):
         tools = page.locator(".tools").nth(at)
         if tools.locator("input[type=search]").count() == 0:
             continue
         field = tools.locator("input[type=search]")
+        tools.evaluate(OPEN)
         everything = page.evaluate(SHOWN, at)
         words = re.findall(r"[a-z_0-9.]{4,}", everything[-1][1]) or ["zzzz"]
         for wanted in (words[0], "no row says this"):

@@ -137,9 +137,11 @@
   // A table that is wider than the page is scrolled with the keyboard too.
   for (const wide of document.querySelectorAll(".wide")) if (wide.scrollWidth > wide.clientWidth) wide.tabIndex = 0;
   document.addEventListener("keydown", (event) => {
-    const search = document.querySelector("input[type=search]");
+    const all = [...document.querySelectorAll("input[type=search]")];
+    const search = all.find((own) => own.checkVisibility()) ?? all[0];
     if (event.key !== "/" || !search || event.target.closest("input, select, textarea")) return;
     event.preventDefault();
+    for (let at = search; at; at = at.parentElement) if (at.tagName === "DETAILS") at.open = true;
     search.focus();
   });
   // A link into something closed opens it.
