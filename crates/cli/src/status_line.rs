@@ -6,7 +6,7 @@
 use std::fmt;
 
 use pgclinic_model::{CheckDocument, Severity};
-use pgclinic_report::headline;
+use pgclinic_report::{headline, plugin_line};
 
 use crate::exit::{Exit, ResultClass};
 
@@ -70,9 +70,8 @@ pub(crate) fn of_check(document: &CheckDocument, failing: &[ResultClass]) -> (St
     };
     let coverage = &document.coverage;
     let gaps = coverage.not_checked.iter().filter(|gap| !gap.inherent);
-    let words = headline(document).to_string().replace('|', "/");
-    let line = format!(
-        "PGCLINIC {state} - {words} | damage={} warnings={} not_checked={} pages={} bytes={}B time={:.3}s",
+    let figures = format!(
+        "damage={} warnings={} not_checked={} pages={} bytes={}B time={:.3}s",
         count(Severity::Damage),
         count(Severity::Warning),
         gaps.count(),
@@ -80,6 +79,8 @@ pub(crate) fn of_check(document: &CheckDocument, failing: &[ResultClass]) -> (St
         coverage.bytes_checked,
         document.elapsed_s,
     );
+    let words = headline(document).to_string();
+    let line = plugin_line(&state.to_string(), &words, &figures);
     (line, Exit::Status(state))
 }
 

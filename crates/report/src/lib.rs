@@ -31,6 +31,7 @@ mod words;
 pub use document::{BLIND, CHECK, DRILL, Document, Error, INSPECT, LAB, LOSS, SALVAGE};
 pub use drill_row_line::drill_row_line;
 pub use format::{Format, Options, RuleText};
+pub use formats::nagios::plugin_line;
 pub use formats::prometheus::{Exposition, watch_metrics};
 pub use formats::{FORMATS, by_name};
 pub use headline::{Headline, headline};

@@ -50,7 +50,7 @@ impl ServerTls {
     ) -> io::Result<Encrypted> {
         let mut session = ServerConnection::new(Arc::clone(&self.0)).map_err(io::Error::other)?;
         let end = Instant::now() + patience;
-        // One step at a time: whoever sends a byte now and then does not hold a connection for ever.
+        // One step at a time: a byte now and then does not hold a connection for ever.
         while session.is_handshaking() {
             if Instant::now() > end {
                 return Err(io::ErrorKind::TimedOut.into());

@@ -1,7 +1,7 @@
 //! Many servers, each asked by a thread of its own, and the history of each sign since the start.
 //!
 //! A server that does not answer keeps nobody waiting: after a while the others are shown without
-//! it, and what it said last is shown until that is too old.
+//! it, and its last answer is shown until that is too old.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
@@ -23,7 +23,7 @@ const PATIENCE_FOR_ALL: Duration = Duration::from_secs(60);
 const PATIENCE_PART: f64 = 0.5;
 const PATIENCE_MIN_S: f64 = 1.0;
 const PATIENCE_MAX_S: f64 = 5.0;
-/// What a server said last is shown for as long; after that it gives no answer.
+/// The last answer of a server is shown for as long; after that it gives none.
 const STALE: Duration = Duration::from_secs(15);
 
 type History = BTreeMap<String, VecDeque<f64>>;

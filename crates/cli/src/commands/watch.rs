@@ -124,7 +124,7 @@ struct Arguments {
     /// Check the servers' files slowly in the background
     ///
     /// Such as 50MB/s. Checksums and headers of all pages, by `pgclinic check --level pages` as a
-    /// process of its own, behind everybody else's work and reads. It goes on where it was
+    /// process of its own, after everybody else's work and reads. It goes on where it was
     /// stopped, also after a restart. The data directories must be on this machine, and readable.
     #[arg(long, value_name = "RATE", value_parser = rate, conflicts_with_all = ["once", "around"])]
     scrub: Option<NonZeroU64>,
@@ -147,7 +147,8 @@ struct Arguments {
     files: Option<PathBuf>,
     /// Keep states of scrubs and measurements in this directory
     ///
-    /// By default $STATE_DIRECTORY of a service, else pgclinic in $XDG_STATE_HOME or ~/.local/state.
+    /// By default $STATE_DIRECTORY of a service, else pgclinic in $XDG_STATE_HOME or
+    /// ~/.local/state.
     #[arg(long, value_name = "DIR")]
     state: Option<PathBuf>,
     /// Print alerts on these metrics for Prometheus
@@ -363,7 +364,7 @@ impl Arguments {
         }
     }
 
-    /// A receiver of alerts that is not reached is said, and stops nothing.
+    /// A receiver of alerts that is not reached is reported, and stops nothing.
     fn say_failures(servers: &Watching, world: &mut Env<'_>) {
         for why in servers.failures() {
             world.say(&format!("pgclinic: {why}"));

@@ -48,17 +48,23 @@ fn line(document: &WatchDocument) -> String {
     };
     let mut words = vec![extent(document)];
     words.extend(alarms(document));
-    let words = clean(&words.join("; ")).replace('|', "/");
     let count = |state| document.count(state);
-    format!(
-        "PGCLINIC {state} - {words} | critical={} warnings={} unknown={} not_available={} unreachable={} time={:.3}s",
+    let figures = format!(
+        "critical={} warnings={} unknown={} not_available={} unreachable={} time={:.3}s",
         count(SignState::Critical),
         count(SignState::Warning),
         count(SignState::Unknown),
         count(SignState::NotAvailable),
         document.unreachable(),
         document.elapsed_s
-    )
+    );
+    plugin_line(state, &words.join("; "), &figures)
+}
+
+/// As plugins write it: the state, words, and after a bar what can be drawn.
+pub fn plugin_line(state: &str, words: &str, figures: &str) -> String {
+    let words = clean(words).replace('|', "/");
+    format!("PGCLINIC {state} - {words} | {figures}")
 }
 
 /// `checksum-failures: grew while watching, in database shop`, the worst first.

@@ -57,6 +57,15 @@ impl Format for Prometheus {
     }
 }
 
+/// What stands above the samples of a metric.
+fn head(text: &mut String, name: &str, help: &str, kind: &str) {
+    let help = help
+        .replace('\\', "\\\\")
+        .replace('\n', " ")
+        .replace('"', "'");
+    let _ = writeln!(text, "# HELP {name} {help}\n# TYPE {name} {kind}");
+}
+
 /// Samples by the name of their metric, which stand together.
 #[derive(Default)]
 struct Metrics(BTreeMap<String, (String, Vec<String>)>);
@@ -71,7 +80,7 @@ impl Metrics {
     fn text(self) -> String {
         let mut text = String::new();
         for (name, (help, samples)) in self.0 {
-            let _ = writeln!(text, "# HELP {name} {help}\n# TYPE {name} gauge");
+            head(&mut text, &name, &help, "gauge");
             for sample in samples {
                 text.push_str(&sample);
                 text.push('\n');

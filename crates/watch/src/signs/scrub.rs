@@ -192,7 +192,7 @@ pub(super) const DAMAGED_PAGES: Sign = Sign {
 fn status<'a>(sample: &Sample<'a>) -> Result<&'a ScrubStatus, String> {
     sample
         .scrub
-        .ok_or_else(|| "the scrub has not said anything yet".to_owned())
+        .ok_or_else(|| "nothing is known of the scrub yet".to_owned())
 }
 
 /// What only a scrub knows that came to its end: until then nothing found is not a zero.

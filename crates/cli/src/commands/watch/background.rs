@@ -3,7 +3,7 @@
 //!
 //! ```text
 //! STATE/<data directory>/lock        held by whoever works on these files, and by the child
-//!                       /run.log     what the child says: how far it came, why it cannot
+//!                       /run.log     what the child writes: how far it came, why it cannot
 //!                       /run.state   where the next child goes on
 //!                       /run.json    the document of a child that came to its end
 //!                       /kept.json   what the last complete run found
@@ -113,7 +113,7 @@ impl Background {
         Some(Ended { code })
     }
 
-    /// The last lines that a child said.
+    /// The last lines that a child wrote.
     pub(super) fn log(&self) -> String {
         let read = || -> io::Result<Vec<u8>> {
             let mut file = File::open(self.path("run.log"))?;

@@ -24,8 +24,8 @@ const STEP: Duration = Duration::from_millis(50);
 const PAUSES: [Duration; 2] = [Duration::from_secs(2), Duration::from_secs(10)];
 /// What is read of an answer.
 const ANSWER_BYTES: u64 = 4096;
-/// Of what a command says, in a message.
-const SAID_BYTES: usize = 300;
+/// Of what a command writes, in a message.
+const OUTPUT_BYTES: usize = 300;
 /// Failures that are kept until somebody asks.
 const FAILURES_MAX: usize = 20;
 
@@ -177,13 +177,13 @@ fn run(command: &str, message: &str) -> Result<(), String> {
     if status.success() {
         return Ok(());
     }
-    let mut said = Vec::new();
+    let mut output = Vec::new();
     let stderr = child.stderr.take();
-    let _unread = stderr.map(|own| own.take(ANSWER_BYTES).read_to_end(&mut said));
-    let said = String::from_utf8_lossy(&said);
-    let end = said.floor_char_boundary(SAID_BYTES);
-    let said = said.get(..end).unwrap_or_default().trim().replace('\n', " ");
-    Err(failed(format!("{status} {said}")))
+    let _unread = stderr.map(|own| own.take(ANSWER_BYTES).read_to_end(&mut output));
+    let output = String::from_utf8_lossy(&output);
+    let end = output.floor_char_boundary(OUTPUT_BYTES);
+    let output = output.get(..end).unwrap_or_default().trim().replace('\n', " ");
+    Err(failed(format!("{status} {output}")))
 }
 
 impl Webhook {

@@ -224,7 +224,7 @@ fn taken<T: Serialize>(
             work.forget(&["run.state"]);
             let log = work.log();
             let last = log.lines().rev().find(|line| !line.ends_with("% done"));
-            let why = last.unwrap_or("it said nothing");
+            let why = last.unwrap_or("it wrote nothing");
             Err(format!("pgclinic {} failed: {why}", job.words.first().map_or("", String::as_str)))
         }
     }

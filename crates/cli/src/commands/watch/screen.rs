@@ -26,12 +26,15 @@ pub(super) fn run(
     let interval = arguments.interval()?;
     let is_over = AtomicBool::new(false);
     let (sender, receiver) = channel();
-    std::thread::scope(|scope| {
+    let ended = std::thread::scope(|scope| {
         scope.spawn(|| sampled(servers, interval, &is_over, sender));
         let ended = shown(arguments, &receiver, world);
         is_over.store(true, Ordering::Relaxed);
         ended
-    })
+    });
+    // While the screen is there nothing may be written over it.
+    Arguments::say_failures(servers, world);
+    ended
 }
 
 /// Samples beside the screen, so that keys are answered while a server is slow.

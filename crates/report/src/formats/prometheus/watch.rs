@@ -1,7 +1,6 @@
 //! Live signs as metrics: the text format 0.0.4, and OpenMetrics 1.0 for whoever asks for it.
 
 use std::collections::BTreeMap;
-use std::fmt::Write;
 
 use pgclinic_model::document::{SignKind, SignState, WatchDocument, WatchedSign, WatchedTarget};
 
@@ -80,12 +79,7 @@ pub fn watch_metrics(document: &WatchDocument, exposition: Exposition) -> String
             SignKind::Counter => "counter",
             SignKind::Gauge => "gauge",
         };
-        let help = family
-            .help
-            .replace('\\', "\\\\")
-            .replace('\n', " ")
-            .replace('"', "'");
-        let _ = writeln!(text, "# HELP {head} {help}\n# TYPE {head} {kind}");
+        super::head(&mut text, head, family.help, kind);
         for sample in &family.samples {
             text.push_str(sample);
             text.push('\n');
