@@ -138,7 +138,12 @@ struct Arguments {
     #[arg(long, value_name = "RATE", value_parser = rate, conflicts_with_all = ["once", "around"])]
     measure: Option<NonZeroU64>,
     /// Hours between the begins of two measurements
-    #[arg(long, value_name = "HOURS", default_value_t = 1.0, requires = "measure")]
+    #[arg(
+        long,
+        value_name = "HOURS",
+        default_value_t = 1.0,
+        requires = "measure"
+    )]
     measure_every: f64,
     /// Measure these files of the same cluster
     ///
@@ -274,18 +279,25 @@ impl Arguments {
         let is_one = self.urls.len() == 1;
         let pgdata = world.pgdata.as_ref().filter(|_| is_one).map(PathBuf::from);
         if self.files.is_some() && !is_one {
-            return Err(Failure::new("--files is of one server, and several are watched"));
+            return Err(Failure::new(
+                "--files is of one server, and several are watched",
+            ));
         }
         let (scrub, measure, files) = (self.scrub, self.measure, self.files.clone());
         let [scrub_every, measure_every] = hours.map(|own| Duration::from_secs_f64(own * 3600.0));
         Ok(move || {
             let every = |every| schedule.clone().map(|own| Schedule { every, ..own });
-            let pairs = (scrub.zip(every(scrub_every)), measure.zip(every(measure_every)));
+            let pairs = (
+                scrub.zip(every(scrub_every)),
+                measure.zip(every(measure_every)),
+            );
             FileSources {
-                scrub: pairs.0.map(|(rate, own)| scrub::source(rate, own, pgdata.clone())),
-                measured: pairs.1.map(|(rate, own)| {
-                    measured::source(rate, own, files.clone(), pgdata.clone())
-                }),
+                scrub: pairs
+                    .0
+                    .map(|(rate, own)| scrub::source(rate, own, pgdata.clone())),
+                measured: pairs
+                    .1
+                    .map(|(rate, own)| measured::source(rate, own, files.clone(), pgdata.clone())),
             }
         })
     }
@@ -341,11 +353,7 @@ impl Arguments {
     }
 
     /// A document each interval, until somebody wants it to end.
-    fn each_interval(
-        &self,
-        servers: &mut Watching,
-        world: &mut Env<'_>,
-    ) -> Result<Exit, Failure> {
+    fn each_interval(&self, servers: &mut Watching, world: &mut Env<'_>) -> Result<Exit, Failure> {
         let interval = self.interval()?;
         let mut left = self.samples.unwrap_or(u64::MAX);
         loop {

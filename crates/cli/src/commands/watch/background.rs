@@ -126,7 +126,7 @@ impl Background {
         String::from_utf8_lossy(&read().unwrap_or_default()).into_owned()
     }
 
-    /// What was kept under this name; nothing where there is none that can be read.
+    /// What was kept under this name, if it can be read.
     pub(super) fn kept<T: DeserializeOwned>(&self, name: &str) -> Option<T> {
         let file = File::open(self.path(name)).ok()?;
         serde_json::from_reader(io::BufReader::new(file)).ok()

@@ -182,7 +182,11 @@ fn run(command: &str, message: &str) -> Result<(), String> {
     let _unread = stderr.map(|own| own.take(ANSWER_BYTES).read_to_end(&mut output));
     let output = String::from_utf8_lossy(&output);
     let end = output.floor_char_boundary(OUTPUT_BYTES);
-    let output = output.get(..end).unwrap_or_default().trim().replace('\n', " ");
+    let output = output
+        .get(..end)
+        .unwrap_or_default()
+        .trim()
+        .replace('\n', " ");
     Err(failed(format!("{status} {output}")))
 }
 
@@ -195,11 +199,12 @@ impl Webhook {
             return Self::of(url.lines().next().unwrap_or_default().trim(), authorities);
         }
         let why = "a webhook is written http://host:port/path or https://host/path, or @FILE";
-        let (is_encrypted, rest) = match (text.strip_prefix("https://"), text.strip_prefix("http://")) {
-            (Some(rest), _) => (true, rest),
-            (None, Some(rest)) => (false, rest),
-            (None, None) => return Err(why.to_owned()),
-        };
+        let (is_encrypted, rest) =
+            match (text.strip_prefix("https://"), text.strip_prefix("http://")) {
+                (Some(rest), _) => (true, rest),
+                (None, Some(rest)) => (false, rest),
+                (None, None) => return Err(why.to_owned()),
+            };
         let split = rest.find('/').unwrap_or(rest.len());
         let (place, path) = rest.split_at(split);
         let is_plain = |text: &str| text.bytes().all(|byte| byte.is_ascii_graphic());
@@ -262,7 +267,11 @@ impl Webhook {
     /// The begin of the answer.
     fn exchange(&self, mut stream: impl Read + Write, message: &str) -> io::Result<String> {
         let (host, port, path, length) = (&self.host, self.port, &self.path, message.len());
-        let host = if host.contains(':') { format!("[{host}]") } else { host.clone() };
+        let host = if host.contains(':') {
+            format!("[{host}]")
+        } else {
+            host.clone()
+        };
         write!(
             stream,
             "POST {path} HTTP/1.1\r\nHost: {host}:{port}\r\nUser-Agent: pgclinic\r\n\
@@ -296,10 +305,23 @@ mod tests {
     fn urls_of_webhooks_are_taken_apart() {
         let of = |text: &str| Webhook::of(text, None);
         let own = of("https://hooks.example/a?b=c").expect("a URL");
-        assert_eq!((own.host.as_str(), own.port, own.path.as_str()), ("hooks.example", 443, "/a?b=c"));
+        assert_eq!(
+            (own.host.as_str(), own.port, own.path.as_str()),
+            ("hooks.example", 443, "/a?b=c")
+        );
         let own = of("http://[::1]:8080").expect("a URL");
-        assert_eq!((own.host.as_str(), own.port, own.path.as_str()), ("::1", 8080, "/"));
-        for wrong in ["ftp://a/", "http://", "http://a:b/", "http://u:p@a/", "http://a/b c", "http://a/\r\nX: y"] {
+        assert_eq!(
+            (own.host.as_str(), own.port, own.path.as_str()),
+            ("::1", 8080, "/")
+        );
+        for wrong in [
+            "ftp://a/",
+            "http://",
+            "http://a:b/",
+            "http://u:p@a/",
+            "http://a/b c",
+            "http://a/\r\nX: y",
+        ] {
             assert!(of(wrong).is_err(), "{wrong:?}");
         }
     }
@@ -310,7 +332,10 @@ mod tests {
         let heard = home.path().join("heard");
         let message = "{\"server\":\"$(touch never); `touch never`\"}";
         run(&format!("cat > '{}'", heard.display()), message).expect("an end");
-        assert_eq!(std::fs::read_to_string(heard).expect("a file"), format!("{message}\n"));
+        assert_eq!(
+            std::fs::read_to_string(heard).expect("a file"),
+            format!("{message}\n")
+        );
         let why = run("echo no >&2; exit 3", message).expect_err("a failure");
         assert!(why.contains("exit status: 3 no"), "{why}");
     }

@@ -31,7 +31,11 @@ pub(super) fn run(
     let failed = |error| Failure::new(format!("cannot listen on {address}: {error}"));
     let listener = TcpListener::bind(address).map_err(failed)?;
     let bound = listener.local_addr().map_err(failed)?;
-    let scheme = if access.tls.is_some() { "https" } else { "http" };
+    let scheme = if access.tls.is_some() {
+        "https"
+    } else {
+        "http"
+    };
     world.say(&format!(
         "watch: {scheme}://{bound}/ and {scheme}://{bound}/metrics"
     ));

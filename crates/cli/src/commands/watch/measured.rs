@@ -31,7 +31,9 @@ pub(super) fn source(
     pgdata: Option<PathBuf>,
 ) -> FileSource<MeasuredStatus> {
     let rate = format!("{rate}B/s");
-    let words = ["measure", "--jobs", "1", "--memory", "64MiB", "--rate", &rate];
+    let words = [
+        "measure", "--jobs", "1", "--memory", "64MiB", "--rate", &rate,
+    ];
     let job = Job {
         name: "measure",
         words: words.into_iter().map(str::to_owned).collect(),
@@ -71,7 +73,10 @@ impl Measuring {
         };
         let identifier = server.system_identifier.as_deref().unwrap_or_default();
         self.runs.go_on(&directory, identifier)?;
-        let measured = self.runs.last().and_then(|own| own.found.system_identifier.as_deref());
+        let measured = self
+            .runs
+            .last()
+            .and_then(|own| own.found.system_identifier.as_deref());
         match measured {
             Some(other) if other != identifier => Err(format!(
                 "{} is of another cluster, {other} and not {identifier}",
@@ -104,7 +109,8 @@ fn of_document(document: &MeasureDocument) -> MeasuredFigures {
         all
     };
     let dense = relations().filter(|own| own.bytes >= INDEX_BYTES_MIN);
-    let dense = dense.filter_map(|own| Some((name_of(own), figure(own, "avg_leaf_density")? / 100.0)));
+    let dense =
+        dense.filter_map(|own| Some((name_of(own), figure(own, "avg_leaf_density")? / 100.0)));
     let mut dense: Vec<(String, f64)> = dense.collect();
     dense.sort_by(|a, b| a.1.total_cmp(&b.1).then_with(|| a.0.cmp(&b.0)));
     dense.truncate(WORST_MAX);

@@ -35,5 +35,7 @@ pub(super) fn has_number_of(directory: &Path, server: &ServerOnDisk) -> Result<(
     if own == *asked {
         return Ok(());
     }
-    Err(format!("{shown} is of another cluster, {own} and not {asked}"))
+    Err(format!(
+        "{shown} is of another cluster, {own} and not {asked}"
+    ))
 }

@@ -111,7 +111,10 @@ impl<T: Clone + Serialize + DeserializeOwned> Repeated<T> {
         if work.is_at_work() {
             return Ok(());
         }
-        if work.is_taken().map_err(|error| format!("cannot lock the state: {error}"))? {
+        if work
+            .is_taken()
+            .map_err(|error| format!("cannot lock the state: {error}"))?
+        {
             // Another program, or a child that goes on: what it finds is read as it is written.
             *kept = kept_of(work, identifier, self.begun);
             return Ok(());
@@ -133,12 +136,16 @@ impl<T: Clone + Serialize + DeserializeOwned> Repeated<T> {
 
     /// Since when runs are asked for, over restarts.
     pub(super) fn asked_since(&self) -> f64 {
-        self.work.as_ref().map_or(self.begun, |(_, _, kept)| kept.asked_since)
+        self.work
+            .as_ref()
+            .map_or(self.begun, |(_, _, kept)| kept.asked_since)
     }
 
     /// The last one that came to its end.
     pub(super) fn last(&self) -> Option<&Complete<T>> {
-        self.work.as_ref().and_then(|(_, _, kept)| kept.complete.as_ref())
+        self.work
+            .as_ref()
+            .and_then(|(_, _, kept)| kept.complete.as_ref())
     }
 
     /// The one that is reading, or was stopped.
@@ -177,7 +184,11 @@ fn begin<T: Serialize>(
     kept: &mut Kept<T>,
     target: &Path,
 ) -> Result<(), String> {
-    let text = |path: &Path| path.to_str().map(str::to_owned).ok_or("its path is not UTF-8");
+    let text = |path: &Path| {
+        path.to_str()
+            .map(str::to_owned)
+            .ok_or("its path is not UTF-8")
+    };
     let mut words = job.words.clone();
     words.extend(["--progress", "plain", "--format", "json", "--output"].map(str::to_owned));
     words.push(text(&work.path("run.json"))?);
@@ -225,15 +236,23 @@ fn taken<T: Serialize>(
             let log = work.log();
             let last = log.lines().rev().find(|line| !line.ends_with("% done"));
             let why = last.unwrap_or("it wrote nothing");
-            Err(format!("pgclinic {} failed: {why}", job.words.first().map_or("", String::as_str)))
+            Err(format!(
+                "pgclinic {} failed: {why}",
+                job.words.first().map_or("", String::as_str)
+            ))
         }
     }
 }
 
 /// From the last line that says `40 % done`.
 pub(super) fn progress_in(log: &str) -> f64 {
-    let tenths = log.lines().rev().filter_map(|line| line.strip_suffix(" % done"));
-    let done = tenths.filter_map(|tenth| tenth.trim().parse::<f64>().ok()).next();
+    let tenths = log
+        .lines()
+        .rev()
+        .filter_map(|line| line.strip_suffix(" % done"));
+    let done = tenths
+        .filter_map(|tenth| tenth.trim().parse::<f64>().ok())
+        .next();
     done.unwrap_or(0.0) / 100.0
 }
 

@@ -47,7 +47,9 @@ pub(super) fn source(
     pgdata: Option<PathBuf>,
 ) -> FileSource<ScrubStatus> {
     let rate = format!("{rate}B/s");
-    let words = ["check", "--level", "pages", "--jobs", "1", "--memory", "64MiB"];
+    let words = [
+        "check", "--level", "pages", "--jobs", "1", "--memory", "64MiB",
+    ];
     let more = ["--io-priority", "idle", "--rate", &rate];
     let job = Job {
         name: "scrub",
