@@ -113,7 +113,7 @@ fn find_lost_databases(
             false => "its row is lost",
         };
         let why = format!(
-            "an index of pg_database names it (OID {oid}), {state}, and it has no directory: nothing tells whether it was dropped or is lost with everything in it",
+            "an index of pg_database names it (OID {oid}), {state}, and it has no directory: it was dropped, or is lost with everything in it",
             oid = absent.oid
         );
         cluster

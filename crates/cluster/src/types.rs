@@ -150,7 +150,8 @@ impl TypeRows {
         bare.map(|(oid, _)| *oid).collect()
     }
 
-    /// A range whose row in `pg_range` is lost, by the type of its bounds; a multirange by its range.
+    /// A range whose row in `pg_range` is lost, by the type of its bounds; a multirange by its
+    /// range.
     pub(crate) fn add_range(&mut self, oid: Oid, argument: Oid) {
         let known = self.types.get(&oid).map(|row| row.typtype);
         let of_bounds = RangeRow {

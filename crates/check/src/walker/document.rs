@@ -141,7 +141,8 @@ fn beside_a_server(level: Level) -> NotChecked {
     }
 }
 
-/// Blocks that `relpages` counts beyond the end of a file: at deeper levels indexes and maps answer.
+/// Blocks that `relpages` counts beyond the end of a file: at deeper levels indexes and maps are
+/// asked.
 /// From 18 on a dump may bring the number along from another server.
 fn unasked_hint(finding: &Finding, target: &Target) -> Option<NotChecked> {
     let is_hint = finding.rule == PAGES_BEYOND_END.name && target.major < Some(18);

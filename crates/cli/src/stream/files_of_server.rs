@@ -10,7 +10,7 @@ use pgclinic_servers::{ConnectOptions, ConnectionTarget, Session, SqlError};
 /// OID and path of each relation that is without its file.
 type Missing = BTreeSet<(Oid, String)>;
 
-/// Asks it. Whatever it could not be asked for is told, but for unlogged relations: none of them
+/// Asks it. Whatever it could not be asked for is noted, but for unlogged relations: none of them
 /// comes with a base backup, and that does not make one suspect.
 pub(super) fn ask(
     target: &ConnectionTarget,

@@ -202,8 +202,7 @@ fn write_schema(
     };
     let mut schema = SchemaFile::default();
     for (database, _) in databases(cluster, &options.selection) {
-        let catalog = cluster.catalog(database);
-        let described = described_columns(cluster, &catalog, &options.given);
+        let described = described_columns(cluster, &cluster.catalog(database), &options.given);
         schema.add(cluster, database, &room_of(options), &described);
     }
     folder::write_text(path, &schema.text(), options.durability)?;

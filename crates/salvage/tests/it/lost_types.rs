@@ -29,7 +29,8 @@ const TYPED: &[&str] = &[
 /// The pages of the user's types, and the first one, with those that everything needs.
 const TYPES: &str = "SELECT DISTINCT pg_relation_filepath('pg_type'), (ctid::text::point)[0]::int FROM pg_type \
      WHERE oid >= 16384 OR typname IN ('int4', 'text', '_int4')";
-/// The first pages of catalogs that say what types are made of, what is called how, and who owns it.
+/// The first pages of catalogs that say what types are made of, what is called how, and who owns
+/// it.
 const MAKES: &str = "SELECT pg_relation_filepath(oid), 0 FROM pg_class WHERE oid IN \
      ('pg_enum'::regclass, 'pg_range'::regclass, 'pg_namespace'::regclass, 'pg_attribute'::regclass, \
       'pg_authid'::regclass, 'pg_index'::regclass, 'pg_proc'::regclass)";

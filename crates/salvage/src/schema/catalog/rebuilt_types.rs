@@ -45,7 +45,7 @@ impl Catalogs<'_> {
         }
         if !unknown.is_empty() {
             self.troubles.push(format!(
-                "pg_type: the {rows} of {names} {are} lost, and no other catalog tells what they are made of",
+                "pg_type: the {rows} of {names} {are} lost, and no other catalog says what they are made of",
                 are = verb_of(unknown.len(), "are"),
                 rows = if unknown.len() == 1 { "row" } else { "rows" },
                 names = unknown.join(", "),

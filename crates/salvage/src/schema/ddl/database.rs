@@ -1,6 +1,6 @@
 //! What is said of the database itself: its owner and rights, its settings, those of roles in it,
-//! and its comment. It has the name that it has where this is loaded. Truth: `dumpDatabaseConfig` in
-//! `src/bin/pg_dump/pg_dump.c`, `makeAlterConfigCommand` in `dumputils.c`.
+//! and its comment. It has the name that it has where this is loaded. Truth: `dumpDatabaseConfig`
+//! in `src/bin/pg_dump/pg_dump.c`, `makeAlterConfigCommand` in `dumputils.c`.
 
 use pgclinic_format::types::FIRST_NORMAL_OID;
 
