@@ -108,9 +108,10 @@ fn find_lost_databases(
             .name
             .clone()
             .unwrap_or_else(|| absent.oid.to_string());
-        let state = match absent.is_unread {
-            true => "the page of its row cannot be read",
-            false => "its row is lost",
+        let state = if absent.is_unread {
+            "the page of its row cannot be read"
+        } else {
+            "its row is lost"
         };
         let why = format!(
             "an index of pg_database names it (OID {oid}), {state}, and it has no directory: it was dropped, or is lost with everything in it",

@@ -85,9 +85,10 @@ impl Catalogs<'_> {
             return Ok(attributes);
         }
         let (columns, are) = (plural(missing, "column"), verb_of(missing, "are"));
-        let rest = match usize::try_from(count) == Ok(missing) {
-            true => format!("its {columns} {are} lost from pg_attribute"),
-            false => format!("{columns} of its {count} {are} lost from pg_attribute"),
+        let rest = if usize::try_from(count) == Ok(missing) {
+            format!("its {columns} {are} lost from pg_attribute")
+        } else {
+            format!("{columns} of its {count} {are} lost from pg_attribute")
         };
         Err(Refusal(format!(
             "{rest}; --schema takes what is known of them"

@@ -186,9 +186,10 @@ impl Catalogs<'_> {
         })?;
         let row = self.row("pg_type", subtype.oid);
         let name = ty.name("typname");
-        let multirange = match name.contains("range") {
-            true => name.replacen("range", "multirange", 1),
-            false => format!("{name}_multirange"),
+        let multirange = if name.contains("range") {
+            name.replacen("range", "multirange", 1)
+        } else {
+            format!("{name}_multirange")
         };
         let mut types = self.table("pg_type").iter();
         let multirange = types.find(|own| {
