@@ -79,6 +79,8 @@ pub struct TransactionLog {
     per_page: u64,
     next: Option<Xid>,
     prepared: OnceLock<HashSet<Xid>>,
+    /// First and last numbers of transactions whose status was lost: zeros stand there.
+    lost: OnceLock<Vec<(u64, u64)>>,
 }
 
 impl TransactionLog {
@@ -90,7 +92,28 @@ impl TransactionLog {
             per_page: page_bytes as u64 * 4,
             next,
             prepared: OnceLock::new(),
+            lost: OnceLock::new(),
         }
+    }
+
+    /// Zeros are no status of transactions from the first to the last number of each range. Only
+    /// what is said first counts.
+    pub(crate) fn lose(&self, ranges: Vec<(u64, u64)>) {
+        let _said_before = self.lost.set(ranges);
+    }
+
+    /// What zeros mean, where some were lost.
+    #[inline]
+    fn unless_lost(&self, xid: Xid, status: Option<XactStatus>) -> Option<XactStatus> {
+        let ranges = self.lost.get().filter(|ranges| !ranges.is_empty());
+        let Some(ranges) = ranges.filter(|_| status == Some(XactStatus::InProgress)) else {
+            return status;
+        };
+        let number = u64::from(xid.0);
+        let is_lost = ranges
+            .iter()
+            .any(|(first, last)| (*first..=*last).contains(&number));
+        status.filter(|_| !is_lost || self.is_prepared(xid))
     }
 
     /// Its folder is not there.
@@ -105,7 +128,7 @@ impl TransactionLog {
         }
         let number = u64::from(xid.0);
         let page = self.pages.page(number / self.per_page)?;
-        status_on(&page, number % self.per_page)
+        self.unless_lost(xid, status_on(&page, number % self.per_page))
     }
 
     /// What needs no look at the log.
@@ -209,12 +232,12 @@ impl LogReader<'_> {
         let mut kept = self.kept.borrow_mut();
         let slot = kept.get_mut(usize::try_from(page).ok()? % READER_PAGES)?;
         if let Some((_, bytes)) = slot.as_ref().filter(|(of, _)| *of == page) {
-            return status_on(bytes, within);
+            return self.log.unless_lost(xid, status_on(bytes, within));
         }
         let bytes = self.log.pages.page(page)?;
         let status = status_on(&bytes, within);
         *slot = Some((page, bytes));
-        status
+        self.log.unless_lost(xid, status)
     }
 }
 

@@ -13,4 +13,4 @@ pub use gaps::{Gap, gaps, lost_status_files};
 pub use limits::{Span, StatusLimits, limits_of_checkpoint, status_limits};
 pub use multixact_walk::{Membership, for_each_membership, for_each_offset};
 pub use pages::StatusPages;
-pub use zeros::{ZeroedStatus, zeroed_status};
+pub use zeros::{ZeroedStatus, forget_zeroed_status, zeroed_status};

@@ -44,6 +44,20 @@ pub fn zeroed_status(cluster: &Cluster) -> Vec<ZeroedStatus> {
     found
 }
 
+/// From now on nothing is known of transactions whose status was zeroed, for all who ask this
+/// cluster: their rows are neither committed nor rolled back.
+pub fn forget_zeroed_status(cluster: &Cluster) {
+    // The byte of the last ones may hold later ones too, so that nobody was accused of it.
+    let next = limits_of_checkpoint(cluster).map_or(0, |limits| u64::from(limits.xids.next));
+    let range = |own: ZeroedStatus| {
+        let is_at_end = own.last < next && next - own.last <= 2 * PER_BYTE as u64;
+        let last = if is_at_end { next - 1 } else { own.last };
+        (own.first, last)
+    };
+    let ranges = zeroed_status(cluster).into_iter().map(range);
+    cluster.transactions.lose(ranges.collect());
+}
+
 fn below(cluster: &Cluster, limits: &StatusLimits) -> Vec<ZeroedStatus> {
     let mut found = Vec::new();
     let Ok(mut pages) = StatusPages::open(cluster, StatusLog::Xact) else {
