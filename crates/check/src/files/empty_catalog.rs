@@ -1,9 +1,9 @@
-//! A catalog without which nothing has a name has no pages.
+//! A catalog without which nothing has a name has no pages, or nothing but pages of zeros.
 
 use pgclinic_cluster::inventory::default_home;
-use pgclinic_cluster::{Cluster, Comparison, Database, DatabaseContext};
-use pgclinic_format::{Fork, Oid, RelationMap, oid};
-use pgclinic_model::Rule;
+use pgclinic_cluster::{Cluster, Comparison, Database, DatabaseContext, ForkFiles, read_block};
+use pgclinic_format::{BlockNo, Fork, Oid, Page, RelationMap, oid};
+use pgclinic_model::{Rule, plural};
 use pgclinic_model::document::{FileKind, Level, Place};
 
 use crate::check::DatabaseCheck;
@@ -54,7 +54,7 @@ impl DatabaseCheck for EmptyCatalog {
             let Some((_, filenode)) = mappings.iter().find(|(mapped, _)| mapped == catalog) else {
                 continue;
             };
-            let own = |files: &&pgclinic_cluster::ForkFiles| {
+            let own = |files: &&ForkFiles| {
                 files.home == *home
                     && files.filenode == *filenode
                     && files.fork == Fork::Main
@@ -63,12 +63,18 @@ impl DatabaseCheck for EmptyCatalog {
             let build = cluster.build;
             let files = database.forks.iter().find(own);
             // A name without a regular file is told with what was not checked.
-            let is_filled = |files: &pgclinic_cluster::ForkFiles| {
-                files.segments.is_empty() || files.blocks(build.block_size, build.segment_bytes) > 0
-            };
-            if files.is_none_or(is_filled) {
+            let Some(files) = files.filter(|files| !files.segments.is_empty()) else {
                 continue;
-            }
+            };
+            let blocks = files.blocks(build.block_size, build.segment_bytes);
+            let message = if blocks == 0 {
+                format!("the file of catalog {name} has no pages")
+            } else if is_zeroed(cluster, files, blocks) {
+                let pages = plural(blocks, "page");
+                format!("the file of catalog {name} has nothing but zeros: {pages}")
+            } else {
+                continue;
+            };
             let place = Place {
                 path: format!("{}/{filenode}", home.folder),
                 database: database.catalog.database_name.clone(),
@@ -81,10 +87,21 @@ impl DatabaseCheck for EmptyCatalog {
                 fork: Some(Fork::Main),
                 ..Place::default()
             };
-            let message = format!("the file of catalog {name} has no pages");
             out.add(Draft::new(&EMPTY_CATALOG, message).place(place));
         }
     }
+}
+
+/// Its first page has rows in every database, so that mostly one page is read. What WAL has yet to
+/// bring may be all of them.
+fn is_zeroed(cluster: &Cluster, files: &ForkFiles, blocks: u64) -> bool {
+    let source = cluster.source().as_ref();
+    let is_zeroed = |block: u64| {
+        let block = BlockNo::try_from(block).ok();
+        let page = block.and_then(|block| read_block(source, files, cluster.build, block));
+        page.is_some_and(|page| Page::parse(&page).is_some_and(Page::is_zeroed))
+    };
+    !cluster.needs_recovery() && !cluster.is_running() && (0..blocks).all(is_zeroed)
 }
 
 /// Folders that only a crash or an interrupted `DROP DATABASE` left behind may hold empty files.
