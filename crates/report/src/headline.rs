@@ -35,7 +35,7 @@ impl fmt::Display for Headline {
 }
 
 /// A value that was overwritten by another one of its type looks as sound as any.
-const UNVERIFIED: &str = "no data checksums: values cannot be verified";
+pub(crate) const UNVERIFIED: &str = "no data checksums: values cannot be verified";
 
 /// The first line of a findings document.
 pub fn headline(document: &CheckDocument) -> Headline {

@@ -12,13 +12,19 @@ pub(crate) fn extent(account: &SalvageReport) -> Vec<String> {
     let totals = &account.totals;
     let files = account.tables.iter().filter(|table| table.file.is_some());
     let bytes: u64 = files.clone().map(|table| table.file_bytes).sum();
+    let (written, all) = (count_of(files.count()), count_of(account.tables.len()));
+    let tables = if account.interrupted {
+        format!("{} of {}", count(written), plural(all, "table"))
+    } else {
+        plural(written, "table")
+    };
     let mut parts = vec![format!(
-        "{} of {} written, {}",
+        "{} of {tables} written, {}",
         plural(totals.written, "row"),
-        plural(count_of(files.count()), "table"),
         words::bytes(bytes)
     )];
     parts.extend(lost_words(totals.lost, &account.lost_by));
+    parts.extend(not_read_words(account));
     for (number, what) in [
         (totals.partial, "partial"),
         (totals.carved, "carved"),
@@ -34,6 +40,11 @@ pub(crate) fn extent(account: &SalvageReport) -> Vec<String> {
     if databases > 0 {
         parts.push(format!("{} lost", plural(databases, "database")));
     }
+    let catalogs = count_of(account.lost_catalogs.len());
+    if catalogs > 0 {
+        let databases = plural(catalogs, "database");
+        parts.push(format!("the catalogs of {databases} lost"));
+    }
     let pages: u64 = account.tables.iter().map(|table| table.damaged_pages).sum();
     if pages > 0 {
         parts.push(plural(pages, "damaged page"));
@@ -44,6 +55,15 @@ pub(crate) fn extent(account: &SalvageReport) -> Vec<String> {
         parts.push(plural(doubtful, "uncertain sequence"));
     }
     parts
+}
+
+/// `not read: about 18,000 rows of 1 table`.
+fn not_read_words(account: &SalvageReport) -> Option<String> {
+    let own = account.tables.iter();
+    let tables = own.filter(|table| table.pages_not_read > 0).count();
+    let rows = plural(account.totals.not_read, "row");
+    let tables = (tables > 0).then(|| plural(count_of(tables), "table"))?;
+    Some(format!("not read: about {rows} of {tables}"))
 }
 
 /// How many tables have the rows that an index counts.
@@ -134,8 +154,19 @@ pub(crate) fn lost_words(lost: u64, by: &[LostBy]) -> Option<String> {
         .iter()
         .filter_map(|by| by.at_most)
         .reduce(u64::saturating_add);
-    let bound = bound.map_or_else(String::new, |rows| format!(", at most {}", count(rows)));
+    // Without a bound an estimate may be too small.
+    let is_open = |by: &LostBy| is_estimate(&by.witness) && by.at_most.is_none();
+    let bound = match bound {
+        _ if by.iter().any(is_open) => ", and more may be missing".into(),
+        Some(rows) => format!(", at most {}", count(rows)),
+        None => String::new(),
+    };
     Some(format!("lost about {rows} ({parts}{bound})"))
+}
+
+/// It names no single row.
+fn is_estimate(witness: &str) -> bool {
+    matches!(witness, "rows-per-page" | "pg-class")
 }
 
 /// A witness for people.
@@ -145,7 +176,7 @@ fn witness_words(witness: &str) -> &str {
         "index-entries" => "by index entries",
         "unreadable-rows" => "unreadable",
         "destination" => "refused by the destination",
-        "rows-per-page" | "pg-class" => "by estimate",
+        own if is_estimate(own) => "by estimate",
         other => other,
     }
 }
@@ -201,5 +232,8 @@ pub(crate) fn row_counts(table: &TableAccount) -> String {
     let others = others.iter().filter(|(number, _)| *number > 0);
     counts.extend(others.map(|(number, what)| format!("{} {what}", count(*number))));
     counts.extend(lost_words(rows.lost, &table.lost_by));
+    if rows.not_read > 0 {
+        counts.push(format!("about {} not read", count(rows.not_read)));
+    }
     counts.join(", ")
 }

@@ -15,6 +15,7 @@ use super::{
     Words, and_more, card, columns, entries, fold, in_terminal, left, list, looked_at, meaning,
     not_done, number, on_page, reasons, right, section, short_list, target_facts, text, words,
 };
+use crate::headline::UNVERIFIED;
 use crate::salvaged::{
     check_words, column_words, count_words, counts_words, extent, not_replayed_words, object_words,
     place_words, row_counts,
@@ -39,9 +40,15 @@ pub(super) fn view(account: &SalvageReport) -> View {
     let lost = account.lost_databases.iter();
     let lost = lost.map(|lost| words(format!("database {}: {}", lost.database, lost.why)));
     blocks.extend(card(Tone::Bad, "Lost databases").unless_empty(list(lost)));
+    let lost = account.lost_catalogs.iter();
+    let lost = lost.map(|lost| words(format!("database {}: {}", lost.database, lost.why)));
+    blocks.extend(card(Tone::Bad, "Lost catalogs").unless_empty(list(lost)));
     blocks.extend(not_done("Not salvaged", &account.not_salvaged));
     blocks.extend(account.replay.as_ref().map(replay));
-    let tables = account.tables.iter().filter(|table| !is_plain(table));
+    // What the run did not come to is named in one line.
+    let is_undone = |table: &TableAccount| account.interrupted && table.file.is_none();
+    let tables = account.tables.iter();
+    let tables = tables.filter(|table| !is_plain(table) && !is_undone(table));
     let mut tables: Vec<&TableAccount> = tables.collect();
     tables.sort_by_key(|own| Reverse(own.rows.lost));
     let tables = tables.into_iter();
@@ -73,8 +80,21 @@ fn verdict(account: &SalvageReport) -> Verdict {
         Outcome::Incomplete => (Tone::Warn, "INCOMPLETE"),
     };
     let (parts, time) = (extent(account), say::seconds(account.elapsed_s));
-    Verdict::new(tone, word, format!("{} in {time}", parts.join(", ")))
-        .beside(say::beside(&account.target))
+    let unverified = account.target.checksums == Some(false);
+    let is_damaged = account.outcome == Outcome::Damaged;
+    let running = say::beside(&account.target);
+    let beside: Vec<&str> = [running, UNVERIFIED]
+        .into_iter()
+        .filter(|own| !own.is_empty() && (*own != UNVERIFIED || (unverified && !is_damaged)))
+        .collect();
+    let unverified = (unverified && is_damaged).then(|| format!("; {UNVERIFIED}"));
+    let extent = format!(
+        "{} in {time}{}",
+        parts.join(", "),
+        unverified.unwrap_or_default()
+    );
+    Verdict::new(tone, word, extent)
+        .beside(beside.join(", "))
         .about(looked_at(
             &account.target,
             &account.tool,
@@ -299,14 +319,16 @@ const FIRST_COUNTS: [Count; 5] = [
 ];
 
 /// The others; those that are zero for all tables are left out.
-const OTHER_COUNTS: [Count; 9] = [
+const OTHER_COUNTS: [Count; 11] = [
     ("Suspect", |table| table.rows.suspect),
     ("Dead", |table| table.rows.dead),
     ("Mended", |table| table.rows.mended),
     ("Uncertain", |table| table.rows.uncertain),
     ("Withheld", |table| table.rows.withheld),
     ("Lost by estimate", |table| table.rows.lost_estimated),
+    ("Not read", |table| table.rows.not_read),
     ("Damaged pages", |table| table.damaged_pages),
+    ("Pages not read", |table| table.pages_not_read),
     ("Not replayed", |table| table.not_replayed),
     ("Changed pages", |table| table.changed_pages),
 ];

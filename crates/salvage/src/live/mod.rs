@@ -11,6 +11,7 @@
 //! somebody left them on: what one session reads under them stays in shared buffers for all others,
 //! and can be written back with a right checksum.
 
+mod denied;
 mod files;
 mod locks;
 mod objects;
@@ -41,9 +42,9 @@ use crate::file_names::FileNames;
 use crate::salvage::{
     Destination, Encoding, FinishedTables, Folder, Piece, SalvageError, SalvageOptions, TakeRows,
     described_columns, new_account, not_salvaged, sequences::script, suspects::suspect_file,
-    write_text,
+    tell_interruption, write_text,
 };
-use crate::schema::{CatalogRoom, SchemaFile};
+use crate::schema::{CatalogRoom, Quoting, SchemaFile};
 use crate::text_settings::TextStyle;
 use files::Files;
 use rows_out::RowsOut;
@@ -149,6 +150,11 @@ pub fn salvage_live(
     let before = finished.of_name(&target.database).into_iter();
     let before = before.map(of_an_earlier_run).collect();
     account.tables = live.with_losses(before, &mut account)?;
+    let quoting = Quoting {
+        major: account.target.major.unwrap_or_default(),
+    };
+    let denied = denied::gap(&account.tables, &target.user, quoting);
+    account.not_salvaged.splice(0..0, denied);
     live.beside_tables(None, &mut account)?;
     account.interrupted = progress.is_interrupted();
     drop(live);
@@ -162,6 +168,7 @@ pub fn salvage_live(
     if account.is_empty() && empty_here.is_empty() && !account.interrupted {
         return Err(SalvageError::NothingSelected);
     }
+    tell_interruption(&mut account, &options.destination);
     account.close();
     Ok(account)
 }

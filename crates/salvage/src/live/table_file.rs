@@ -8,6 +8,7 @@ use std::fmt::Write;
 use pgclinic_model::document::{LossPlace, PLACES_MAX, RowCounts, TableAccount};
 use pgclinic_servers::SqlError;
 
+use super::denied::DENIED;
 use super::locks;
 use super::rows_out::{Answer, RowsOut};
 use super::server_source::literal;
@@ -81,6 +82,8 @@ pub(super) struct TableFile<'a> {
     pub(super) locked: Option<SqlError>,
     /// Why the server gives nothing of the table.
     pub(super) refused_whole: Option<String>,
+    /// The role has no right to read it.
+    is_denied: bool,
 }
 
 impl<'a> TableFile<'a> {
@@ -107,6 +110,7 @@ impl<'a> TableFile<'a> {
             last_refusal: Default::default(),
             locked: None,
             refused_whole: None,
+            is_denied: false,
         }
     }
 
@@ -186,7 +190,9 @@ impl<'a> TableFile<'a> {
     /// The server gives nothing of the table: its files are asked for all of it.
     pub(super) fn refuse_whole(&mut self, table: &LiveTable) {
         self.open.clear();
-        self.refused_whole = Some(self.last_refusal.0.clone());
+        let (words, state) = &self.last_refusal;
+        self.refused_whole = Some(words.clone());
+        self.is_denied = state == DENIED;
         self.bad_blocks = (0..table.blocks).collect();
         self.lose_without_pages();
     }
@@ -207,6 +213,9 @@ impl<'a> TableFile<'a> {
         }
         let why = format!("the server does not give the table: {words}");
         self.account.places.push(LossPlace::page(0, why));
+        if self.is_denied {
+            self.leave(1);
+        }
     }
 
     /// Asks for the blocks that the server does not give whole row by row, and value by value:
@@ -260,8 +269,11 @@ impl<'a> TableFile<'a> {
         if blocks.is_empty() {
             return;
         }
-        let places = &mut self.account.places;
         self.account.pages.unread += blocks.len() as u64;
+        if self.is_denied {
+            self.leave(blocks.len() as u64);
+        }
+        let places = &mut self.account.places;
         if let Some(refusal) = &self.refused_whole {
             let why = format!(
                 "the server does not give the table ({refusal}), and its files cannot be read through it: {why}"
@@ -275,6 +287,12 @@ impl<'a> TableFile<'a> {
         places.extend(told.map(|block| LossPlace::page(*block, &why)));
         let omitted = blocks.len().saturating_sub(PLACES_MAX);
         self.account.places_omitted += omitted as u64;
+    }
+
+    /// Nothing is known to be lost of pages that the role may not read.
+    fn leave(&mut self, pages: u64) {
+        self.account.out_of_reach = true;
+        self.account.pages_not_read += pages;
     }
 
     /// All rows of a block, at once or one by one; false, with some of them in the file, where the

@@ -100,7 +100,7 @@ fn changed_files(changed: &[&str]) -> Option<NotChecked> {
     (!changed.is_empty()).then(|| not_salvaged(&what, &why))
 }
 
-/// What cannot be read is told by whoever needs it.
+/// What cannot be read is reported by whoever needs it.
 fn has_other_length(cluster: &Cluster, path: &str, file: &ManifestFile) -> bool {
     match Presence::of_file(cluster.source().as_ref(), path) {
         Presence::Missing => true,

@@ -10,7 +10,7 @@ use super::fitting;
 use super::folder::Folder;
 use super::ordered_files::LineDestination;
 use super::plan::{Planned, account_of, not_salvaged};
-use super::{Destination, Encoding, FolderWork, SalvageOptions, open_account, tell_unreadable};
+use super::{Destination, Encoding, FolderWork, SalvageOptions, open_account, unreadable};
 use crate::file_names::FileNames;
 use crate::schema::given::GivenTable;
 use crate::shape::Table;
@@ -87,7 +87,7 @@ pub fn salvage_file(
     let style = &options.text.style;
     account.tables = to.write_tables(cluster, vec![planned], charset, style)?;
     account.interrupted = progress.is_interrupted();
-    tell_unreadable(cluster, &mut account);
+    unreadable::tell(cluster, &mut account);
     account.close();
     Ok(account)
 }

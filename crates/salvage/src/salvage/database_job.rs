@@ -6,7 +6,9 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
-use pgclinic_cluster::{Charset, ChunkIndex, ChunkRun, Cluster, ForkFiles, Pieces, RunCollector};
+use pgclinic_cluster::{
+    Charset, ChunkIndex, ChunkRun, Cluster, ForkFiles, MapPositions, Pieces, RunCollector,
+};
 use pgclinic_format::datum::Style;
 use pgclinic_format::{BlockNo, Lsn, Page};
 use pgclinic_model::Progress;
@@ -59,6 +61,8 @@ pub(crate) struct DatabaseJob<'a> {
     pub(super) style: Arc<Style>,
     pub(super) tables: Vec<TableWork>,
     pub(super) outlet: RowSink<'a>,
+    /// Whose pages they are, by visibility maps.
+    pub(super) maps: MapPositions,
     alone: Mutex<()>,
     /// Nothing but these blocks, which are in order.
     only: Option<&'a [BlockNo]>,
@@ -94,7 +98,12 @@ impl<'a> DatabaseJob<'a> {
             .map(|work| (&work.table, work.piece_count()))
             .collect();
         let outlet = outlet(&pieces);
+        // Through a server each look would be a question.
+        let database = tables.first().map(|work| work.table.database_oid);
+        let database = database.filter(|oid| *oid != 0 && !cluster.is_running());
+        let maps = database.map(|oid| MapPositions::of(cluster, oid));
         DatabaseJob {
+            maps: maps.unwrap_or_default(),
             cluster,
             options,
             progress,

@@ -115,7 +115,18 @@ fn of_database(
         encoding: encoding_of_files(cluster, database, options),
         options,
     };
-    let rows = script.rows(&tables);
+    let is_uncertain = |table: &&TableAccount| {
+        table.rows.written > 0 && table.rows.uncertain >= table.rows.written
+    };
+    let (uncertain, tables): (Vec<_>, Vec<_>) = tables.into_iter().partition(is_uncertain);
+    let left_out = uncertain.iter().map(|table| {
+        let name = format!("{}.{}", table.schema, table.table);
+        format!(
+            "-- Not loaded, as all its rows are uncertain: {}\n",
+            name.replace('\n', " ")
+        )
+    });
+    let rows = left_out.collect::<String>() + &script.rows(&tables);
     let sequences: Vec<SequenceAccount> = own.cloned().collect();
     let known = sequences::read_all(cluster, &catalog, &script.files, &options.selection);
     let values = known.with_values(sequences).script();

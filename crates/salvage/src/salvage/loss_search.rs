@@ -59,6 +59,7 @@ impl LossSearch<'_> {
             self.note(table, &witness);
             by_table.insert(table.oid, witness);
         }
+        self.witnesses.note_owners(tables);
         by_table
     }
 
@@ -94,6 +95,16 @@ impl LossSearch<'_> {
     }
 
     fn note(&self, table: &mut TableAccount, witness: &Witness) {
+        let damaged_pages = table.damaged_pages;
+        self.note_lost(table, witness);
+        // What is said to be missing of a file that could not be opened may stand in it.
+        if table.out_of_reach {
+            table.pages_not_read += table.damaged_pages - damaged_pages;
+            table.damaged_pages = damaged_pages;
+        }
+    }
+
+    fn note_lost(&self, table: &mut TableAccount, witness: &Witness) {
         self.witnesses.note_gone(table, witness);
         self.witnesses.note_outdated(table);
         match witness {
@@ -119,6 +130,7 @@ impl LossSearch<'_> {
         };
         let keys = keys.filter(|_| !overflows(witness));
         let index = self.index_count(table, witness, keys);
+        table.pages.is_open_ended |= !self.witnesses.knows_end(table);
         table.count_losses(index, self.witnesses.estimate(table));
         if let Witness::Broken(statement) = witness
             && statement.doubtful > 0

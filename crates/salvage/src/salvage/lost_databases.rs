@@ -1,12 +1,13 @@
 //! Databases that `pg_database` names and of which no file is left.
 
-use pgclinic_cluster::{Cluster, Comparison, Database, RelationFileName};
+use pgclinic_cluster::{Catalog, Cluster, Comparison, Database, RelationFileName};
 use pgclinic_format::Oid;
 use pgclinic_format::oid::DEFAULT_TABLESPACE;
 use pgclinic_model::document::{LostDatabase, NotChecked, SalvageReport};
 use pgclinic_source::{Entry, SourceErrorKind};
 
 use super::plan::not_salvaged;
+use crate::shape::database_name;
 
 /// What became of a database's directory.
 pub(super) enum DirectoryState {
@@ -94,6 +95,24 @@ pub(super) fn unnamed(cluster: &Cluster, oid: Oid) -> Option<NotChecked> {
     }
     let why = "pg_database has no row that can be read, and no index of it names one: the name, the encoding, the owner and the settings of the database are lost; its tables are written under its number";
     Some(not_salvaged(&what, why))
+}
+
+/// The catalogs of a database are there, were read, and hold nothing.
+pub(super) fn lost_catalogs(cluster: &Cluster, catalog: &Catalog) -> Option<LostDatabase> {
+    let own = cluster.databases.get(&catalog.database)?;
+    let directory = directory_of(cluster, own);
+    let may_come = cluster.is_partial() || cluster.needs_recovery() || cluster.is_running();
+    let troubles = cluster.unreadable();
+    let mut troubles = troubles.iter();
+    if may_come || troubles.any(|own| own.what.starts_with(&directory)) {
+        return None;
+    }
+    Some(LostDatabase {
+        database: database_name(catalog),
+        oid: own.oid,
+        directory,
+        why: "no row of pg_class can be read, and its file was: names and columns of the tables are lost".into(),
+    })
 }
 
 /// What recovery may still do about it.

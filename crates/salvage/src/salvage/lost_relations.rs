@@ -218,7 +218,15 @@ pub(super) fn unclaimed(
     let is_unclaimed = |files: &ForkFiles| is_nameless(catalog, files) && is_wanted(files);
     let found = Found::among(cluster, database, selection, &is_unclaimed);
     let mut plan = without_catalogs::plan_of(cluster, database, folder, options, &found);
+    let leftovers = leftovers(cluster, catalog);
+    let mut known = 0_u64;
     for planned in &mut plan.tables {
+        let files = &planned.table.files;
+        let left_over = leftovers.get(&(files.home.tablespace, files.filenode));
+        known += u64::from(left_over.is_some());
+        let words = leftover_words(catalog, left_over);
+        planned.table.notes.push(words.clone());
+        planned.account.notes.push(words);
         let filenode = planned.table.files.filenode;
         planned.table.schema = "unclaimed".into();
         planned.account.schema = "unclaimed".into();
@@ -239,7 +247,16 @@ pub(super) fn unclaimed(
             Some(_) => "unclaimed/",
             None => "the schema unclaimed",
         };
-        let why = format!("{why}: what they hold is in {place}, with columns that are guessed");
+        let why = format!(
+            "{why}: what they hold is in {place}, with columns that are guessed. {which} left over from a rewrite that a crash interrupted: such rows stand in another table too",
+            which = match known {
+                0 => "Each of them may be".to_owned(),
+                known => format!(
+                    "By rows of pg_class that count no more {known} of them {}",
+                    verb_of(known, "are")
+                ),
+            }
+        );
         plan.not_salvaged.push(not_salvaged(&what, &why));
     }
     plan
@@ -310,34 +327,88 @@ impl NamelessFiles {
     }
 }
 
-/// Tablespaces and numbers of files that rows of `pg_class` name whose transactions have not ended.
-fn unfinished_files(cluster: &Cluster, catalog: &Catalog) -> BTreeSet<(Oid, Oid)> {
+/// Tablespace and number of a file.
+type FileOfTable = (Oid, Oid);
+
+/// Files that rows of `pg_class` name whose transactions have not ended.
+fn unfinished_files(cluster: &Cluster, catalog: &Catalog) -> BTreeSet<FileOfTable> {
     let mut found = BTreeSet::new();
+    each_file_named(cluster, catalog, &mut |file, state, _| {
+        if matches!(state, RowState::Dead(Death::InProgress)) {
+            found.insert(file);
+        }
+    });
+    found
+}
+
+/// Files that no row of `pg_class` names but such as count no more, with the relation that each was
+/// of: an earlier file of a table, or a new one that a transaction did not come to commit.
+fn leftovers(cluster: &Cluster, catalog: &Catalog) -> BTreeMap<FileOfTable, String> {
+    let mut found = BTreeMap::new();
+    each_file_named(cluster, catalog, &mut |file, state, name| {
+        if matches!(state, RowState::Dead(_)) {
+            found.insert(file, name);
+        }
+    });
+    found
+}
+
+/// Every file that a row of `pg_class` names, whatever became of the row, with its name.
+fn each_file_named(
+    cluster: &Cluster,
+    catalog: &Catalog,
+    each: &mut dyn FnMut(FileOfTable, RowState, String),
+) {
     let Some(relation) = catalog.relations.get(&PG_CLASS) else {
-        return found;
+        return;
     };
     let (Some(columns), Some(layouts)) = (&relation.columns, &relation.layouts) else {
-        return found;
+        return;
     };
     let index = |name: &str| columns.iter().position(|column| column.name == name);
-    let (Some(filenode), Some(tablespace)) = (index("relfilenode"), index("reltablespace")) else {
-        return found;
+    let (Some(filenode), Some(tablespace), Some(name)) = (
+        index("relfilenode"),
+        index("reltablespace"),
+        index("relname"),
+    ) else {
+        return;
     };
     let files = MainForks::of_database(cluster, catalog.database);
     let files = files.of(catalog, relation);
     let default = cluster.databases.get(&catalog.database);
     let default = default.map_or(DEFAULT_TABLESPACE, |database| database.tablespace);
     HeapScan::new(cluster, &files, layouts).each_row(|row| {
-        if matches!(row.state, RowState::Dead(Death::InProgress)) {
-            let own = row.u32(tablespace).filter(|own| *own != 0);
-            let file = row.u32(filenode);
-            found.extend(file.map(|file| (own.unwrap_or(default), file)));
+        let own = row.u32(tablespace).filter(|own| *own != 0);
+        if let Some(file) = row.u32(filenode) {
+            let name = row.name(name).unwrap_or_default();
+            each((own.unwrap_or(default), file), row.state, name);
         }
     });
-    found
 }
 
-/// Columns that were found in the indexes of `pg_attribute`, each with who told its type.
+/// What an account says of a file that no relation names: it may be a copy of rows that stand in
+/// another table too.
+fn leftover_words(catalog: &Catalog, name: Option<&String>) -> String {
+    let Some(name) = name else {
+        return "it may be left over from a CLUSTER, VACUUM FULL, CREATE TABLE or TRUNCATE that a crash interrupted: its rows may stand in another table too".into();
+    };
+    // The new file of a table that is being rewritten has the table's number in its name.
+    let of = name
+        .strip_prefix("pg_temp_")
+        .and_then(|oid| oid.parse().ok());
+    let of = of.and_then(|oid: Oid| catalog.relations.get(&oid));
+    match of {
+        Some(table) => format!(
+            "it is left over from a CLUSTER, VACUUM FULL or ALTER TABLE of {} that did not commit: a copy of rows that stand in that table",
+            table.qualified_name()
+        ),
+        None => format!(
+            "it is left over: its row in pg_class, {name}, counts no more, as the relation has another file, was dropped, or was never committed"
+        ),
+    }
+}
+
+/// Columns that were found in the indexes of `pg_attribute`, each with who gave its type.
 pub(super) fn note_columns(catalog: &Catalog, relation: &Relation) -> Option<String> {
     let lost = catalog.lost_columns.get(&relation.oid)?;
     let words = |column: &LostColumn| {

@@ -14,6 +14,7 @@ mod finished_tables;
 mod fitting;
 mod folder;
 mod foreign_file;
+mod interruption;
 mod key_cells;
 mod large_object_columns;
 pub(crate) mod large_objects;
@@ -24,6 +25,8 @@ mod loss_search;
 mod lost_databases;
 mod lost_keys;
 mod lost_relations;
+mod map_owner;
+mod older_directory;
 mod older_files;
 mod opening;
 mod options;
@@ -45,6 +48,7 @@ mod staging;
 mod statement;
 mod stream;
 pub(crate) mod suspects;
+mod unreadable;
 mod without_catalogs;
 mod witnesses;
 mod worker;
@@ -60,6 +64,7 @@ pub use error::SalvageError;
 pub(crate) use finished_tables::FinishedTables;
 pub use folder::Durability;
 pub(crate) use folder::{Folder, PartFile, write_text};
+pub(crate) use interruption::tell as tell_interruption;
 pub(crate) use opening::new_account;
 use opening::{
     databases, encoding_of, lost_status, only_database, only_table, open_account, plan_of,
@@ -72,6 +77,7 @@ pub use sampling::guess_columns;
 pub use stream::Stream;
 pub use without_catalogs::guess_cluster;
 
+use pgclinic_cluster::status::forget_zeroed_status;
 use pgclinic_cluster::wal::ReplaySpace;
 use pgclinic_cluster::{Catalog, Charset, Cluster, ForkFiles};
 use pgclinic_columnar::PackerPlan;
@@ -135,6 +141,7 @@ pub fn salvage(
         .not_salvaged
         .extend(backup_files::gaps(cluster, options, progress));
     let cluster = replayed.as_ref().map_or(cluster, |(cluster, _)| cluster);
+    forget_zeroed_status(cluster);
     account.not_salvaged.extend(lost_status(cluster));
     match (&options.destination, folder) {
         (Destination::Server(target), _) => {
@@ -175,6 +182,7 @@ pub fn salvage(
         load_script::write(folder, cluster, options, &account)?;
     }
     recovery_gaps::tell_what_pages_show(cluster, &mut account);
+    interruption::tell(&mut account, &options.destination);
     closed(cluster, account)
 }
 
@@ -232,7 +240,7 @@ fn holds_name(text: &str, name: &str) -> bool {
 }
 
 fn closed(cluster: &Cluster, mut account: SalvageReport) -> Result<SalvageReport, SalvageError> {
-    tell_unreadable(cluster, &mut account);
+    unreadable::tell(cluster, &mut account);
     // What was selected and dropped since fits the selection all the same.
     let was_there = |gap: &NotChecked| gap.why == running::DROPPED;
     let is_nothing = account.is_empty() && !account.not_salvaged.iter().any(was_there);
@@ -241,29 +249,6 @@ fn closed(cluster: &Cluster, mut account: SalvageReport) -> Result<SalvageReport
     }
     account.close();
     Ok(account)
-}
-
-/// Whatever was asked for on the way and could not be reached: nothing is whole before it is told.
-fn tell_unreadable(cluster: &Cluster, account: &mut SalvageReport) {
-    for trouble in cluster.unreadable() {
-        if decides_on_rows(&trouble.what) {
-            let doubtful = account.tables.iter_mut().filter(|table| !table.is_whole());
-            doubtful.for_each(|table| table.out_of_reach = true);
-        }
-        let mut told = account.not_salvaged.iter();
-        if !told.any(|gap| gap.what == trouble.what && !gap.inherent) {
-            let gap = not_salvaged(&trouble.what, &trouble.why);
-            account.not_salvaged.push(gap);
-        }
-    }
-}
-
-/// Which rows count, or which file is which catalog, stands there: without it a row may be in doubt
-/// that is whole.
-fn decides_on_rows(path: &str) -> bool {
-    path.starts_with("pg_xact")
-        || path.starts_with("pg_multixact")
-        || path.ends_with("pg_filenode.map")
 }
 
 /// The account of a whole salvage is written: its folder holds no work any more that could be gone
@@ -393,6 +378,10 @@ impl FolderWork<'_> {
         account: &mut SalvageReport,
     ) -> Result<(), SalvageError> {
         for (database, name) in databases(cluster, &self.options.selection) {
+            if account.interrupted {
+                account.not_salvaged.push(interruption::not_begun(&name));
+                continue;
+            }
             if lost_databases::is_gone(cluster, database, account) {
                 continue;
             }
@@ -404,9 +393,6 @@ impl FolderWork<'_> {
                 replaying,
             };
             self.write_database(turn, account)?;
-            if account.interrupted {
-                break;
-            }
         }
         Ok(())
     }
@@ -426,6 +412,9 @@ impl FolderWork<'_> {
         let options = self.options;
         let catalog = cluster.catalog(database);
         if options.without_catalogs || catalog.is_blind() {
+            let lost = lost_databases::lost_catalogs(cluster, &catalog);
+            let lost = lost.filter(|_| !options.without_catalogs);
+            account.lost_catalogs.extend(lost);
             return self.write_blind(folder, cluster, database, name, replaying, account);
         }
         let mut plan = plan_of(cluster, &catalog, name, options);

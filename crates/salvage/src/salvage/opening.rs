@@ -12,7 +12,7 @@ use pgclinic_model::document::{
 
 use super::error::SalvageError;
 use super::plan::{self, Plan, not_salvaged};
-use super::{Rows, SalvageOptions, older_files, recovery_gaps};
+use super::{Rows, SalvageOptions, older_directory, older_files, recovery_gaps};
 use crate::file_names::FileNames;
 use crate::shape::MainForks;
 
@@ -123,6 +123,7 @@ pub(crate) fn new_account(target: TargetDocument, options: &SalvageOptions) -> S
         tables: Vec::new(),
         sequences: Vec::new(),
         large_objects: Vec::new(),
+        lost_catalogs: Vec::new(),
         checks: Vec::new(),
         counts: Vec::new(),
         not_salvaged: Vec::new(),
@@ -180,5 +181,7 @@ pub(super) fn plan_of(
     );
     plan.not_salvaged
         .extend(older_files::gaps(cluster, (catalog, &files), options));
+    plan.not_salvaged
+        .extend(older_directory::gap(cluster, catalog));
     plan
 }

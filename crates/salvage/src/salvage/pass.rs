@@ -189,11 +189,14 @@ impl<'c> Consumer for TablesPass<'c> {
 
     fn fault(&self, fault: &Fault<'_>, leg: &mut LegOf<Self>) {
         let pages = fault.len.div_ceil(self.crew.block_bytes());
+        let block = block_of(fault.first_block);
         let why = match &fault.kind {
+            FaultKind::Unreadable(error) if error.is_out_of_reach() => {
+                let blocks = plural(pages, "block");
+                let why = format!("{blocks} from here cannot be read: {error}");
+                return leg.share.leave(block, pages, why);
+            }
             FaultKind::Unreadable(error) => {
-                if error.is_out_of_reach() {
-                    leg.share.tally(|tally| tally.out_of_reach = true);
-                }
                 format!(
                     "{pages} from here cannot be read: {error}",
                     pages = plural(pages, "block")
@@ -207,7 +210,7 @@ impl<'c> Consumer for TablesPass<'c> {
                 )
             }
         };
-        leg.share.lose(block_of(fault.first_block), pages, why);
+        leg.share.lose(block, pages, why);
     }
 
     fn end_unit(&self, unit: &Unit<'_>, end: UnitEnd, leg: &mut LegOf<Self>) {
@@ -243,8 +246,7 @@ impl<'c> Consumer for TablesPass<'c> {
             let rows = &mut own.tally.rows;
             rows.found = rows.written + rows.skipped;
         }
-        leg.share.tally(|tally| tally.out_of_reach = true);
-        leg.share.lose(block, 1, fault.not_checked().why);
+        leg.share.leave(block, 1, fault.not_checked().why);
         true
     }
 
@@ -267,9 +269,8 @@ impl<'c> Consumer for TablesPass<'c> {
                 }),
             };
             let pages = unit.len.div_ceil(self.crew.block_bytes());
-            share.tally(|tally| tally.out_of_reach = true);
             let why = fault.not_checked().why;
-            share.lose(block_of(unit.first_block()), pages, why);
+            share.leave(block_of(unit.first_block()), pages, why);
             share.tally(|tally| work.add(std::mem::take(tally)));
         }
         self.give_nothing(unit);
@@ -355,11 +356,25 @@ impl InHand<'_> {
         }
     }
 
-    /// So many pages from this one on give nothing.
+    /// So many pages from this one on are lost.
     fn lose(&mut self, block: BlockNo, pages: u64, why: String) {
+        self.tally(|tally| tally.damaged_pages += pages);
+        self.give_nothing(block, pages, why);
+    }
+
+    /// So many pages from this one on may be whole, and could not be read.
+    fn leave(&mut self, block: BlockNo, pages: u64, why: String) {
+        self.tally(|tally| {
+            tally.pages_not_read += pages;
+            tally.out_of_reach = true;
+        });
+        self.give_nothing(block, pages, why);
+    }
+
+    /// So many pages from this one on give nothing.
+    fn give_nothing(&mut self, block: BlockNo, pages: u64, why: String) {
         let in_toast = matches!(self, InHand::Toast(_));
         self.tally(|tally| {
-            tally.damaged_pages += pages;
             if !in_toast {
                 let end = block.saturating_add(block_of(pages));
                 (block..end).for_each(|block| tally.doubt_block(block));

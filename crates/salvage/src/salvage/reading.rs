@@ -12,6 +12,10 @@ use crate::shape::Table;
 pub(super) const HELD_ROWS: &str =
     "the page is all zeros, and the visibility map says that it held rows";
 
+const OF_AN_INDEX: &str = "the page has a special space, which pages of tables have not: it is a page of an index or sequence";
+const SPECIAL: &str =
+    "the page has a special space, which pages of tables have not: its rows were taken as they are";
+
 /// What a page is, and what is wrong with it as a whole.
 pub(super) fn look(
     cluster: &Cluster,
@@ -19,6 +23,16 @@ pub(super) fn look(
     block: BlockNo,
 ) -> (PageState, Option<&'static str>) {
     let state = PageState::of_major(page, cluster.layout.major);
+    let has_special = usize::from(page.pd_special()) != page.bytes().len();
+    if state == PageState::Sound && has_special {
+        let is_checked = cluster.checksums() == Some(true);
+        // With its checksum it is as it was written, and no page of a table.
+        return if is_checked && page.pd_checksum() == page_checksum(page.bytes(), block) {
+            (PageState::Broken, Some(OF_AN_INDEX))
+        } else {
+            (state, Some(SPECIAL))
+        };
+    }
     let why = match state {
         PageState::Empty => None,
         PageState::Broken => {

@@ -160,7 +160,8 @@ impl UsedItems {
         let unit = (tid.block / ROOT_BLOCKS).checked_sub(self.first_unit)?;
         let unit = self.units.get(usize::try_from(unit).ok()?)?.as_ref()?;
         let proven_from = unit.lacks(tid)?;
-        Some(if entry_lsn >= proven_from {
+        // Pages of unlogged relations have no LSN, and nothing tells which was written later.
+        Some(if entry_lsn >= proven_from && entry_lsn != Lsn(0) {
             Lack::Proven
         } else {
             Lack::Doubtful
@@ -308,5 +309,6 @@ mod tests {
         // The index is older than the page of the table.
         assert_eq!(by(1, 2, 9), Some(Lack::Proven));
         assert_eq!(by(1, 2, 8), Some(Lack::Doubtful));
+        assert_eq!(by(1, 2, 0), Some(Lack::Doubtful));
     }
 }

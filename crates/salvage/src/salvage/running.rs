@@ -126,6 +126,7 @@ pub(super) fn salvage(
     run.tell_open(&mut account);
     tell_changed(&mut account);
     account.interrupted |= progress.is_interrupted();
+    super::tell_interruption(&mut account, &options.destination);
     closed(cluster, account)
 }
 

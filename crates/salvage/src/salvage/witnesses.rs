@@ -576,7 +576,7 @@ impl Witnesses<'_> {
     }
 
     /// Where no index tells: the visibility map marks no block behind the end, as it is cut with
-    /// its table. Whether it told any.
+    /// its table. Whether it named any.
     pub(super) fn note_marked(&self, table: &mut TableAccount) -> bool {
         // Of a table without any file all is lost already.
         let files = self.files_of(table);
@@ -681,6 +681,20 @@ impl Witnesses<'_> {
                 .notes
                 .push("its file is missing: all its rows are lost".into());
         }
+    }
+
+    /// How many pages the table has is known: its file is as long as `pg_class` counts or longer,
+    /// its visibility map is there, and nobody names a block past the end.
+    pub(super) fn knows_end(&self, table: &TableAccount) -> bool {
+        let Some(files) = self.files_of(table) else {
+            return false;
+        };
+        let there = files.bytes() / u64::from(self.cluster.build.block_size);
+        let counted = self.estimate(table).pages;
+        let mut places = table.places.iter();
+        let is_named = places.any(|place| !place.in_toast && u64::from(place.block) >= there);
+        let is_counted = counted > 0 && counted <= there;
+        is_counted && !is_named && !self.has_lost_map(table)
     }
 
     /// Recovery does not change how long the table is.

@@ -170,6 +170,14 @@ impl<'c> Worker<'c> {
     ) {
         let (counted, found) = (printing.tally.counted, printing.tally.rows.found);
         let state = self.print_rows(page, block, printing);
+        let files = &printing.work.table.files;
+        match self.crew.maps.owner(page.pd_lsn()) {
+            Some(own) if own == (files.home.tablespace, files.filenode) => {
+                printing.tally.pages.has_own_map = true;
+            }
+            Some(other) => printing.tally.pages.other_map = Some(other),
+            None => {}
+        }
         let is_barren = printing.tally.rows.found == found;
         let Tally {
             pages,
@@ -601,14 +609,14 @@ fn count(verdict: VersionFate, tally: &mut Tally) {
 fn words_of(verdict: VersionFate) -> Option<&'static str> {
     match verdict {
         VersionFate::Live | VersionFate::Deleted | VersionFate::Aborted => None,
-        VersionFate::PerhapsLive => {
-            Some("perhaps-live: the status of the transaction that wrote the row is lost")
-        }
-        VersionFate::PerhapsDeleted => {
-            Some("perhaps-deleted: the status of the transaction that deleted the row is lost")
-        }
+        VersionFate::PerhapsLive => Some(
+            "perhaps-live: the status of the transaction that wrote the row is lost: its page of pg_xact is missing, zeroed or cannot be read",
+        ),
+        VersionFate::PerhapsDeleted => Some(
+            "perhaps-deleted: the status of the transaction that deleted the row is lost: its page of pg_xact or pg_multixact is missing, zeroed or cannot be read",
+        ),
         VersionFate::PerhapsReplaced => Some(
-            "perhaps-replaced: the status of the transaction that replaced the row is lost, and its newer version is preferred",
+            "perhaps-replaced: the status of the transaction that replaced the row is lost with its page of pg_xact or pg_multixact, and its newer version is preferred",
         ),
         VersionFate::Carved => {
             Some("carved: the row was found by its structure, where no line pointer leads")

@@ -32,6 +32,7 @@ mod lost_keys;
 mod lost_relations;
 mod lost_types;
 mod missing_wal;
+mod not_read;
 mod old_indexes;
 mod older_directory;
 mod our_own_failure;

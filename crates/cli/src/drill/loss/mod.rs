@@ -22,7 +22,7 @@ use std::sync::atomic::AtomicBool;
 
 use pgclinic_cluster::Cluster;
 use pgclinic_model::document::{
-    LargeObjectsAccount, LossCell, LostDatabase, NotRun, Outcome as Ending, SalvageReport,
+    LargeObjectsAccount, LossCell, LostBy, LostDatabase, NotRun, Outcome as Ending, SalvageReport,
     TableAccount, Verdict,
 };
 use pgclinic_model::{CheckDocument, Level, Severity};
@@ -373,20 +373,26 @@ fn failures_of_tables(
                 "of {file} {lost} rows are lost and {wrong} wrong, and the account does not say so"
             ));
         }
-        let most = account_of(account, file).map(rows_told)?;
+        let most = account_of(account, file).and_then(rows_told)?;
         (lost > most)
             .then(|| format!("of {file} {lost} rows are lost, and the account has at most {most}"))
     };
     hurt.filter_map(failure).collect()
 }
 
-/// Rows of which a table's account says that they may not be among the good ones.
-fn rows_told(table: &TableAccount) -> u64 {
+/// Rows of which a table's account says that they may not be among the good ones; nothing where it
+/// gives no bound.
+fn rows_told(table: &TableAccount) -> Option<u64> {
     let rows = &table.rows;
+    let is_estimate = |by: &LostBy| matches!(by.witness.as_str(), "rows-per-page" | "pg-class");
+    let is_open = |by: &LostBy| is_estimate(by) && by.at_most.is_none();
+    if table.lost_by.iter().any(is_open) {
+        return None;
+    }
     let bounds = table.lost_by.iter().filter_map(|by| by.at_most);
     let lost = rows.lost_known + bounds.sum::<u64>();
     let marked = rows.partial + rows.carved + rows.mended + rows.uncertain + rows.withheld;
-    lost + marked.max(rows.suspect)
+    Some(lost + marked.max(rows.suspect))
 }
 
 fn account_of<'a>(account: &'a SalvageReport, file: &str) -> Option<&'a TableAccount> {
@@ -416,6 +422,7 @@ fn is_named(account: &SalvageReport, file: &str) -> bool {
     }
     told.any(|what| what.contains(name) || what.contains(database))
         || account.lost_databases.iter().any(lost)
+        || account.lost_catalogs.iter().any(lost)
 }
 
 /// What a salvage says.

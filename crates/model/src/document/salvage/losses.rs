@@ -47,6 +47,18 @@ const PG_CLASS: &str = "pg-class";
 pub struct PageNotes {
     /// Blocks of which something could not be read.
     pub damaged: Vec<BlockNo>,
+    /// Pages that were read and are damaged, those of the TOAST relation too.
+    #[serde(default)]
+    pub seen_damaged: u64,
+    /// A page has the LSN of the table's own visibility map: the file is its own.
+    #[serde(default)]
+    pub has_own_map: bool,
+    /// Tablespace and number of another table's file of which a page has the LSN of the map.
+    #[serde(default)]
+    pub other_map: Option<(u32, u32)>,
+    /// Where the table ends is not known: more pages than these may be missing.
+    #[serde(default)]
+    pub is_open_ended: bool,
     /// Blocks without any line pointer, zeros or not, as half-open ranges.
     pub vacant: Vec<(BlockNo, BlockNo)>,
     /// Pages of which no line pointer is left, and rows that were found on them all the same.
@@ -92,6 +104,10 @@ impl PageNotes {
     /// Takes in what was seen of other pages.
     pub fn add(&mut self, other: PageNotes) {
         self.damaged.extend(other.damaged);
+        self.seen_damaged += other.seen_damaged;
+        self.is_open_ended |= other.is_open_ended;
+        self.has_own_map |= other.has_own_map;
+        self.other_map = self.other_map.or(other.other_map);
         self.vacant.extend(other.vacant);
         self.unread += other.unread;
         self.found_on_unread += other.found_on_unread;
@@ -192,12 +208,40 @@ impl TableAccount {
         self.is_counted = true;
     }
 
+    /// Takes what stands in files that could not be read from what is lost: all of it, or the share
+    /// of their pages where others are damaged too.
+    pub(super) fn part_not_read(&mut self) {
+        let (unread, damaged) = (self.pages_not_read, self.damaged_pages);
+        let is_done = self.rows.not_read > 0;
+        if unread == 0 || !self.out_of_reach || is_done {
+            return;
+        }
+        let is_of_pages = |by: &&mut LostBy| by.witness != DESTINATION;
+        for by in self.lost_by.iter_mut().filter(is_of_pages) {
+            let part = share(by.rows, unread, unread.saturating_add(damaged));
+            by.rows -= part.min(by.rows);
+            by.exact = false;
+            by.at_most = None;
+            self.rows.not_read += part;
+        }
+        self.lost_by.retain(|by| by.rows > 0);
+        let of = |is_wanted: fn(&str) -> bool| {
+            let lost = self.lost_by.iter().filter(|by| is_wanted(&by.witness));
+            lost.map(|by| by.rows).sum::<u64>()
+        };
+        let (known, estimated) = (of(|by| !is_estimate(by)), of(is_estimate));
+        self.rows.lost = known + estimated;
+        (self.rows.lost_known, self.rows.lost_estimated) = (known, estimated);
+    }
+
     /// Rows of the pages of which nothing is left, as many as its other pages have, or as
     /// `pg_class` counts more than there are.
     fn estimated(&self, estimate: Estimate) -> Estimated {
         let notes = &self.pages;
         let found = notes.found_on_unread;
-        let at_most = estimate.page_rows_max.saturating_mul(notes.unread);
+        // Where the table ends is known: no more pages than these are missing.
+        let bounded = if notes.is_open_ended { 0 } else { notes.unread };
+        let at_most = estimate.page_rows_max.saturating_mul(bounded);
         let of = |witness, rows| Estimated {
             witness,
             rows,
@@ -217,6 +261,11 @@ impl TableAccount {
             of(ROWS_PER_PAGE, by_pages)
         }
     }
+}
+
+/// A witness that names no single row.
+fn is_estimate(witness: &str) -> bool {
+    witness == ROWS_PER_PAGE || witness == PG_CLASS
 }
 
 /// `rows` times `part` of `whole`.
@@ -315,6 +364,29 @@ mod tests {
         gone.count_losses(None, rows);
         assert_eq!(told(&gone), [(PG_CLASS, 999)]);
         assert_eq!(gone.lost_by.first().and_then(|by| by.at_most), Some(5820));
+    }
+
+    #[test]
+    fn what_could_not_be_read_is_not_lost() {
+        let not_read = |damaged_pages| {
+            let mut hurt = TableAccount {
+                out_of_reach: true,
+                pages_not_read: 30,
+                damaged_pages,
+                ..table(5, 5)
+            };
+            let keys = IndexCount {
+                witness: INDEX_KEYS,
+                rows: 800,
+                exact: true,
+            };
+            hurt.count_losses(Some(keys), Estimate::default());
+            hurt.part_not_read();
+            (hurt.rows.not_read, hurt.rows.lost, hurt.lost_by.len())
+        };
+        // What the destination refused was read.
+        assert_eq!(not_read(0), (800, 5, 1));
+        assert_eq!(not_read(10), (600, 205, 2));
     }
 
     #[test]

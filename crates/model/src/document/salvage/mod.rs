@@ -56,6 +56,9 @@ pub struct SalvageReport {
     /// Databases of which no file is left.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub lost_databases: Vec<LostDatabase>,
+    /// Databases whose catalogs hold nothing: names and columns of their tables are lost.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub lost_catalogs: Vec<LostDatabase>,
     /// Of all tables.
     pub totals: RowCounts,
     /// Who says how many rows of all tables are lost.
@@ -168,6 +171,10 @@ pub struct RowCounts {
     /// Of those that are known, those that the destination did not take.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub refused: u64,
+    /// About so many stand in files that are there and could not be read: nothing is known to be
+    /// lost of them.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub not_read: u64,
     /// Row versions that were found: written, skipped or refused.
     #[serde(default)]
     pub found: u64,
@@ -192,6 +199,7 @@ impl RowCounts {
         self.lost_known += other.lost_known;
         self.lost_estimated += other.lost_estimated;
         self.refused += other.refused;
+        self.not_read += other.not_read;
         self.found += other.found;
         self.skipped += other.skipped;
     }
@@ -209,6 +217,7 @@ impl RowCounts {
             && self.uncertain == 0
             && self.withheld == 0
             && self.lost == 0
+            && self.not_read == 0
     }
 }
 
@@ -306,6 +315,9 @@ pub struct TableAccount {
     pub not_replayed: u64,
     /// Pages of which something could not be read.
     pub damaged_pages: u64,
+    /// Pages of files that are there and could not be read.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub pages_not_read: u64,
     /// Pages of zeros: never written, or lost without a trace.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub empty_pages: u64,
@@ -496,6 +508,8 @@ impl TableAccount {
     pub fn add(&mut self, tally: Tally) {
         self.rows.add(&tally.rows);
         self.damaged_pages += tally.damaged_pages;
+        self.pages.seen_damaged += tally.damaged_pages;
+        self.pages_not_read += tally.pages_not_read;
         self.empty_pages += tally.empty_pages;
         self.changed_pages += tally.changed_pages;
         self.pages_beyond_wal += tally.pages_beyond_wal;
@@ -538,7 +552,15 @@ impl TableAccount {
         self.rows.is_whole()
             && self.not_replayed == 0
             && self.damaged_pages == 0
+            && self.pages_not_read == 0
             && self.places.is_empty()
+    }
+
+    /// Something of it is known to be lost or doubtful. What moved away under the look, or stands
+    /// in what could not be opened, is not: of such a table only what was read counts.
+    pub fn is_hurt(&self) -> bool {
+        let is_known = !self.unsettled && !self.out_of_reach;
+        (is_known && !self.is_whole()) || (self.out_of_reach && self.pages.seen_damaged > 0)
     }
 
     /// Another look at the table lost the same.
@@ -571,6 +593,8 @@ pub struct Tally {
     pub rows: RowCounts,
     /// See [`TableAccount::damaged_pages`].
     pub damaged_pages: u64,
+    /// See [`TableAccount::pages_not_read`].
+    pub pages_not_read: u64,
     /// See [`TableAccount::empty_pages`].
     pub empty_pages: u64,
     /// See [`TableAccount::changed_pages`].
@@ -649,6 +673,7 @@ impl SalvageReport {
             && self.sequences.is_empty()
             && self.large_objects.is_empty()
             && self.lost_databases.is_empty()
+            && self.lost_catalogs.is_empty()
             && self.not_salvaged.iter().all(|gap| gap.inherent)
     }
 
@@ -681,6 +706,7 @@ impl SalvageReport {
             if !table.is_counted {
                 table.count_losses(None, Estimate::default());
             }
+            table.part_not_read();
             let RowCounts {
                 found,
                 written,

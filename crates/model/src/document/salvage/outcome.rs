@@ -8,7 +8,7 @@ struct Evidence {
     /// Rows, values or pages of tables are lost or doubtful, or a table's file is missing though
     /// nobody stopped the run.
     tables: bool,
-    /// Large objects or databases are lost, or sequences doubtful.
+    /// Large objects, catalogs or databases are lost, or sequences doubtful.
     beside_tables: bool,
     /// Keys do not hold, or rows are not as many as an index leads to.
     keys: bool,
@@ -23,12 +23,12 @@ struct Evidence {
 impl Evidence {
     fn of(account: &SalvageReport) -> Self {
         let is_missing = |table: &TableAccount| table.file.is_none() && !account.interrupted;
-        // What moved away under the look, or could not be opened, is not known to be lost.
-        let is_known = |table: &TableAccount| !table.unsettled && !table.out_of_reach;
         let is_out_of_reach = account.tables.iter().any(|table| table.out_of_reach)
             || account.large_objects.iter().any(|file| file.out_of_reach);
-        let is_hurt =
-            |table: &TableAccount| is_known(table) && (!table.is_whole() || is_missing(table));
+        let is_hurt = |table: &TableAccount| {
+            let is_settled = !table.unsettled && !table.out_of_reach;
+            table.is_hurt() || (is_settled && is_missing(table))
+        };
         let mut objects = account.large_objects.iter();
         let objects_lost = objects.any(|file| !file.places.is_empty() && !file.out_of_reach);
         let differs = |count: &CountAccount| count.missing() + count.unknown() > 0;
@@ -36,6 +36,7 @@ impl Evidence {
             tables: account.tables.iter().any(is_hurt),
             beside_tables: objects_lost
                 || !account.lost_databases.is_empty()
+                || !account.lost_catalogs.is_empty()
                 || account.sequences.iter().any(|one| one.doubt.is_some()),
             keys: account.checks.iter().any(|check| check.broken > 0)
                 || account.counts.iter().any(differs),

@@ -11,11 +11,14 @@ pub(crate) fn salvage(account: &SalvageReport) -> Meaning {
 }
 
 fn sentence(account: &SalvageReport) -> String {
-    let hurt = account.tables.iter().filter(|table| !table.is_whole());
+    let hurt = account.tables.iter().filter(|table| table.is_hurt());
     let hurt: Vec<&TableAccount> = hurt.collect();
     match account.outcome {
         _ if account.interrupted => {
-            "The run was stopped: a table that was not written whole is not there, and the others are as the account says.".into()
+            let written = account.tables.iter().filter(|table| table.file.is_some());
+            let (written, all) = (count_of(written.count()), count_of(account.tables.len()));
+            let tables = plural(all, "table");
+            format!("The run was stopped when {written} of {tables} were written whole: a table that was not is not there, and what is left to do stands below.")
         }
         Outcome::Whole => {
             "Nothing speaks against it: every row that was asked for was read, and stands in what was written.".into()
@@ -29,12 +32,26 @@ fn sentence(account: &SalvageReport) -> String {
                 more => (format!("{} are", plural(count_of(more.len()), "table")), "them"),
             };
             format!(
-                "{tables} not whole: what could be read of {them} was written, and what is missing or doubtful stands below; every other table was written as the server had it."
+                "{tables} not whole: what could be read of {them} was written, and what is missing or doubtful stands below; {}",
+                others(account)
             )
         }
         Outcome::Damaged => {
             "Every table that was read was written, but something beside their rows is lost or doubtful, and is named below.".into()
         }
+    }
+}
+
+/// What holds of the tables that are not named. Where somebody could not be asked, or values have
+/// no checksum, nobody knows that they are as the server had them.
+fn others(account: &SalvageReport) -> &'static str {
+    let has_gaps = account.not_salvaged.iter().any(|gap| !gap.inherent);
+    if has_gaps {
+        "of every other table no loss is known, as far as what was not salvaged leaves it open."
+    } else if account.target.checksums == Some(false) {
+        "of every other table no loss is known; without data checksums nobody can verify its values."
+    } else {
+        "every other table was written as the server had it."
     }
 }
 
@@ -67,7 +84,8 @@ fn commands(account: &SalvageReport) -> Next {
 
 /// The first place of the table that lost most.
 fn first_loss(account: &SalvageReport) -> Option<Place> {
-    let with_places = account.tables.iter().filter(|table| place(table).is_some());
+    let hurt = account.tables.iter().filter(|table| table.is_hurt());
+    let with_places = hurt.filter(|table| place(table).is_some());
     with_places
         .min_by_key(|table| std::cmp::Reverse(table.rows.lost))
         .and_then(place)
