@@ -249,6 +249,9 @@ fn why_without_home(cluster: &Cluster, database: Oid) -> String {
     )
 }
 
+/// Of a catalog's file.
+const ENDS_WITHIN_A_PAGE: &str = "its file ends within a page";
+
 /// What `pg_class` holds.
 struct ReadRelations {
     relations: BTreeMap<Oid, Relation>,
@@ -395,6 +398,10 @@ impl<'a> Reader<'a> {
         } else {
             0
         };
+        let is_cut = files.ends_within_a_page(cluster.build.block_size);
+        if is_cut && cluster.may_compare(Comparison::CatalogsWithIndexes) {
+            self.trouble(name, ENDS_WITHIN_A_PAGE.into());
+        }
         if unreadable > 0 || broken > 0 {
             self.trouble(
                 name,

@@ -97,6 +97,12 @@ impl ForkFiles {
         self.segments.iter().map(|segment| segment.len).sum()
     }
 
+    /// One of its files ends within a page.
+    pub fn ends_within_a_page(&self, block_size: u32) -> bool {
+        let page = u64::from(block_size);
+        self.segments.iter().any(|own| own.len % page != 0)
+    }
+
     /// The whole blocks of the fork up to the first segment that is missing or not full.
     pub fn blocks(&self, block_size: u32, segment_bytes: u64) -> u64 {
         let mut blocks = 0;

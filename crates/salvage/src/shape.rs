@@ -257,7 +257,12 @@ impl Table {
                     bytes_of,
                     typmod: -1,
                     holding: ColumnEncoding::Nearest,
-                    missing: Missing::Null,
+                    // What rows have from before a column was added, no row says.
+                    missing: if given.confidence.is_some() {
+                        Missing::Lost
+                    } else {
+                        Missing::Null
+                    },
                 });
             }
         }

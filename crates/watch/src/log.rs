@@ -28,6 +28,9 @@ const EXAMPLE_BYTES: usize = 300;
 /// SQLSTATEs of damaged data, and of a disk that does not give it.
 const OF_DAMAGE: [&str; 3] = ["XX001", "XX002", "58030"];
 
+/// The severity of what a server logs in the ordinary course of things.
+const NORMAL: &str = "LOG";
+
 /// What lets a role read a log that is not on this machine, or not readable there.
 const GRANT: &str = "GRANT EXECUTE ON FUNCTION pg_current_logfile(), pg_ls_logdir(), \
     pg_read_binary_file(text, bigint, bigint, boolean) TO it";
@@ -192,7 +195,9 @@ impl ServerLog {
 
     fn note(&mut self, found: &Match, entry: &LogEntry, age: Age) {
         let page = found.message;
-        let is_damage = page.sqlstates.iter().any(|own| OF_DAMAGE.contains(own));
+        // Where WAL ends is logged with words of damage, at every end of a recovery.
+        let is_damage =
+            entry.severity != NORMAL && page.sqlstates.iter().any(|own| OF_DAMAGE.contains(own));
         let own = self
             .kinds
             .entry(page.name)
@@ -203,6 +208,7 @@ impl ServerLog {
                 command: format!("pgclinic explain {}", page.name),
                 ..LoggedMessage::default()
             });
+        own.is_damage |= is_damage;
         match age {
             Age::Before => own.before += 1,
             Age::Added => {

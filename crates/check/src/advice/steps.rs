@@ -308,9 +308,9 @@ fn salvage(damaged: &[&Finding], target: &Target) -> Option<PlanStep> {
     let at_stake = damaged.iter().copied().filter(|finding| {
         let in_rows =
             holds_rows(finding) && finding.place.fork.is_none_or(|fork| fork == Fork::Main);
-        // An entry that its row contradicts stands with its index.
-        let of_index = finding.place.kind == FileKind::Index && finding.at_risk.rows > Some(0);
-        of_index || (in_rows && finding.at_risk.rows != Some(0))
+        // A row whose entry proves that it is wrong stands with its index.
+        let flipped = finding.facts.get("flipped").and_then(|side| side.as_str());
+        flipped == Some("row") || (in_rows && finding.at_risk.rows != Some(0))
     });
     let mut by_database: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     let (mut relations, mut refused) = (BTreeSet::new(), BTreeMap::new());

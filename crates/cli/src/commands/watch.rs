@@ -105,30 +105,30 @@ struct Arguments {
     /// Key of the certificate, PEM
     #[arg(long, value_name = "FILE", requires_all = ["listen", "listen_cert"])]
     listen_key: Option<PathBuf>,
-    /// Run this command when an alert begins or ends
+    /// Run this when an alert begins or ends
     ///
     /// It is given to sh, with the message as JSON on its standard input. Alerts are those of
     /// --rules, judged here; each has to hold for a while before it counts.
     #[arg(long, value_name = "COMMAND", conflicts_with_all = ["once", "around"])]
     alert_command: Option<String>,
-    /// POST a message to this URL when an alert begins or ends
+    /// POST alerts that begin or end to this URL
     ///
     /// http://host/path or https://host/path, or @FILE that holds the URL, for one with a secret.
     #[arg(long, value_name = "URL", conflicts_with_all = ["once", "around"])]
     webhook: Option<String>,
-    /// Authorities that sign the webhook's certificate, PEM
+    /// Authorities of the webhook's certificate
     ///
-    /// By default those of the system.
+    /// PEM; by default those of the system.
     #[arg(long, value_name = "FILE", requires = "webhook")]
     webhook_ca: Option<PathBuf>,
-    /// Check the servers' files slowly in the background
+    /// Check the servers' files slowly, all along
     ///
     /// Such as 50MB/s. Checksums and headers of all pages, by `pgclinic check --level pages` as a
     /// process of its own, after everybody else's work and reads. It goes on where it was
     /// stopped, also after a restart. The data directories must be on this machine, and readable.
     #[arg(long, value_name = "RATE", value_parser = rate, conflicts_with_all = ["once", "around"])]
     scrub: Option<NonZeroU64>,
-    /// Hours between the begins of two scrubs
+    /// Hours from scrub to scrub
     #[arg(long, value_name = "HOURS", default_value_t = 24.0, requires = "scrub")]
     scrub_every: f64,
     /// Measure the servers' files in the background
@@ -137,7 +137,7 @@ struct Arguments {
     /// `pgclinic measure` as a process of its own. The data directories must be on this machine.
     #[arg(long, value_name = "RATE", value_parser = rate, conflicts_with_all = ["once", "around"])]
     measure: Option<NonZeroU64>,
-    /// Hours between the begins of two measurements
+    /// Hours from one to the next
     #[arg(
         long,
         value_name = "HOURS",
@@ -150,9 +150,9 @@ struct Arguments {
     /// The data directory of a standby, or a base backup: the server itself is not read.
     #[arg(long, value_name = "TARGET", requires = "measure")]
     files: Option<PathBuf>,
-    /// Keep states of scrubs and measurements in this directory
+    /// Directory for what both of them keep
     ///
-    /// By default $STATE_DIRECTORY of a service, else pgclinic in $XDG_STATE_HOME or
+    /// States and results of scrubs and measurements. By default $STATE_DIRECTORY of a service, else pgclinic in $XDG_STATE_HOME or
     /// ~/.local/state.
     #[arg(long, value_name = "DIR")]
     state: Option<PathBuf>,

@@ -35,6 +35,8 @@ pub(super) fn ask(
                     .not_checked
                     .extend(answers.short.into_iter().map(short));
             }
+            // It was dropped since its catalogs passed by.
+            Err(error) if is_gone(&error) => {}
             Err(error) => {
                 let suspects = absent
                     .iter()
@@ -49,6 +51,13 @@ pub(super) fn ask(
             }
         }
     }
+}
+
+/// `invalid_catalog_name`.
+fn is_gone(error: &SqlError) -> bool {
+    error
+        .message()
+        .is_some_and(|message| message.sqlstate == "3D000")
 }
 
 /// What a server says of what did not come.

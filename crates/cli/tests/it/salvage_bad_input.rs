@@ -207,12 +207,15 @@ fn files_that_are_no_table_are_refused() {
 fn columns_of_another_table_are_not_believed() {
     let copy = copy_of(&seed(&server(15), Checksums::On));
     let cluster = open(&copy.pgdata);
-    let catalog = clinic(&cluster);
-    let attributes = catalog
-        .by_name("pg_catalog", "pg_attribute")
-        .expect("a catalog");
-    let path = format!("base/{}/{}", catalog.database, attributes.filenode);
-    fs::write(copy.pgdata.join(path), b"").expect("emptied");
+    // Other databases have the same columns of catalogs that tell types.
+    for database in cluster.databases.keys() {
+        let catalog = cluster.catalog(*database);
+        let attributes = catalog
+            .by_name("pg_catalog", "pg_attribute")
+            .expect("a catalog");
+        let path = format!("base/{database}/{}", attributes.filenode);
+        fs::write(copy.pgdata.join(path), b"").expect("emptied");
+    }
     let folder = tempfile::tempdir().expect("a directory");
     let (out, schema) = (folder.path().join("out"), folder.path().join("wrong.sql"));
     fs::write(

@@ -49,18 +49,19 @@ fn lines(path: &PathBuf) -> Vec<String> {
     lines
 }
 
-/// Empties `pg_class` and `pg_attribute` of the database: nothing tells names and columns any more.
+/// Empties `pg_class` of the database, and `pg_attribute` of all of them, whose catalogs have the
+/// same columns: nothing tells names and columns any more.
 fn lose_catalogs(pgdata: &Path, cluster: &Cluster, catalog: &Catalog) {
-    let homes = cluster
-        .homes
-        .iter()
-        .filter(|home| home.database == catalog.database);
-    for home in homes.filter(|home| home.tablespace == 1663) {
-        for name in ["pg_class", "pg_attribute"] {
-            let relation = catalog.by_name("pg_catalog", name).expect("a catalog");
-            let path = pgdata
-                .join(&home.folder)
-                .join(relation.filenode.to_string());
+    for database in cluster.databases.keys() {
+        let own = cluster.catalog(*database);
+        let names: &[&str] = if *database == catalog.database {
+            &["pg_class", "pg_attribute"]
+        } else {
+            &["pg_attribute"]
+        };
+        for name in names {
+            let relation = own.by_name("pg_catalog", name).expect("a catalog");
+            let path = pgdata.join(format!("base/{database}/{}", relation.filenode));
             fs::write(path, vec![0; 8192]).expect("emptied");
         }
     }

@@ -227,11 +227,15 @@ fn last(sample: &Sample<'_>, values: &[SignValue]) -> Option<(SignState, String)
     let at = own.progress.map_or(String::new(), |done| {
         format!("; the present one is at {:.0} %", done * 100.0)
     });
-    values.is_empty().then(|| {
-        (
-            SignState::Warning,
-            format!("never: no scrub came to its end yet{at}"),
-        )
+    if values.is_empty() {
+        let never = format!("never: no scrub came to its end yet{at}");
+        return Some((SignState::Warning, never));
+    }
+    let checksums = sample.facts.settings.get("data_checksums");
+    let is_off = checksums.is_some_and(|own| own.value == "off");
+    is_off.then(|| {
+        let unverified = "data checksums are off: values on the pages cannot be verified";
+        (SignState::Ok, unverified.to_owned())
     })
 }
 

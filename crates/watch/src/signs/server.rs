@@ -95,7 +95,11 @@ const COST: Sign = Sign {
 
 fn started(sample: &Sample<'_>, values: &[SignValue]) -> Option<(SignState, String)> {
     let up = sample.facts.clock - values.first()?.value;
-    let words = || format!("{:.0} minutes ago", up / 60.0);
+    let minutes = format!("{:.0}", up / 60.0);
+    let words = || match minutes.as_str() {
+        "1" => "1 minute ago".to_owned(),
+        minutes => format!("{minutes} minutes ago"),
+    };
     if sample.restarted {
         return Some((
             SignState::Warning,

@@ -1,7 +1,7 @@
 //! `--alert-command` and `--webhook`: messages about alerts, one after the other, beside the
 //! sampling. What a server is called never becomes part of a command: it stands in the message.
 
-use std::io::{self, Read, Write};
+use std::io::{self, Read, Seek, Write};
 use std::net::{TcpStream, ToSocketAddrs};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -152,9 +152,12 @@ fn run(command: &str, message: &str) -> Result<(), String> {
     let failed = |why: String| format!("--alert-command {command:?}: {why}");
     let mut shell = Command::new("sh");
     shell.args(["-c", command]).stdin(Stdio::piped());
+    // A file, since what the command leaves behind may keep a pipe open, or fill it.
+    let said = tempfile::tempfile().and_then(|file| Ok((file.try_clone()?, file)));
+    let (mut said, stderr) = said.map_err(|error| failed(error.to_string()))?;
     let mut child = shell
         .stdout(Stdio::null())
-        .stderr(Stdio::piped())
+        .stderr(stderr)
         .spawn()
         .map_err(|error| failed(error.to_string()))?;
     if let Some(mut stdin) = child.stdin.take() {
@@ -178,8 +181,9 @@ fn run(command: &str, message: &str) -> Result<(), String> {
         return Ok(());
     }
     let mut output = Vec::new();
-    let stderr = child.stderr.take();
-    let _unread = stderr.map(|own| own.take(ANSWER_BYTES).read_to_end(&mut output));
+    let _unread = said
+        .rewind()
+        .and_then(|()| said.take(ANSWER_BYTES).read_to_end(&mut output));
     let output = String::from_utf8_lossy(&output);
     let end = output.floor_char_boundary(OUTPUT_BYTES);
     let output = output

@@ -104,9 +104,22 @@ impl<T: Clone + Serialize + DeserializeOwned> Repeated<T> {
         let Some((_, work, kept)) = &mut self.work else {
             return Ok(());
         };
-        if let Some(ended) = work.ended() {
-            let taken = taken(&self.job, work, kept, ended.code);
-            self.failed = taken.err().map(|why| (now(), why));
+        let ended = work.ended();
+        if kept.system_identifier != identifier {
+            // Another cluster lies there now: what was found of the one before is not its own.
+            *kept = kept_of(work, identifier, self.begun);
+            self.failed = None;
+            if !work.is_at_work() {
+                work.forget(&["run.state", "run.json"]);
+            }
+        } else if let Some(ended) = ended {
+            if kept.begun_at.is_some() {
+                let taken = taken(&self.job, work, kept, ended.code);
+                self.failed = taken.err().map(|why| (now(), why));
+            } else {
+                // It was at work on the cluster before.
+                work.forget(&["run.state", "run.json"]);
+            }
         }
         if work.is_at_work() {
             return Ok(());

@@ -101,8 +101,11 @@ fn is_at_stake(group: &Group<'_>) -> bool {
         group.kind,
         FileKind::Table | FileKind::Toast | FileKind::MaterializedView | FileKind::Unknown
     );
-    // An entry that its row contradicts stands with its index.
-    let accuses_rows = group.kind == FileKind::Index && group.rows.known > 0;
+    // A row whose entry proves that it is wrong stands with its index.
+    let accuses_rows = group.own.iter().any(|finding| {
+        let flipped = finding.facts.get("flipped").and_then(|side| side.as_str());
+        flipped == Some("row")
+    });
     accuses_rows || (holds_rows && (group.rows.known > 0 || group.rows.open))
 }
 

@@ -240,6 +240,11 @@ impl Reader<'_> {
                 lost.push(format!("{name}: {error}"));
             }
         });
+        if files.ends_within_a_page(self.cluster.build.block_size) {
+            lost.push(format!(
+                "{name}: its file ends within a page, and what stood there is missing"
+            ));
+        }
         let mut lost_pages = self.catalog.lost_pages.iter();
         if missed.is_some() || lost_pages.any(|(catalog, _)| *catalog == relation.oid) {
             self.gaps.push(Gap { name, keys });

@@ -18,17 +18,25 @@ pub(super) fn collect(catalogs: &Catalogs<'_>, out: &mut Items) {
     let initial = initial_rights(catalogs);
     for place in PLACES {
         for row in catalogs.table(place.catalog).iter() {
-            if is_own(catalogs, place.class, row.id()) {
+            let is_relation = place.class == class::RELATION;
+            if is_own(catalogs, place.class, row.id()) || (is_relation && is_lost(catalogs, row)) {
                 continue;
             }
             if let Some(kind) = (place.kind)(row) {
                 out.extend(changed(catalogs, (place, kind, row), &initial));
             }
-            if place.class == class::RELATION {
+            if is_relation {
                 out.extend(changed_columns(catalogs, row, &initial));
             }
         }
     }
+}
+
+/// Its row, or one of its columns, is put together from elsewhere: nothing is known of its rights.
+fn is_lost(catalogs: &Catalogs<'_>, row: Row<'_>) -> bool {
+    let mut lost = catalogs.catalog.lost_relations.iter();
+    lost.any(|lost| lost.oid == Some(row.id()))
+        || catalogs.catalog.lost_columns.contains_key(&row.id())
 }
 
 /// A catalog whose rows have rights.

@@ -72,17 +72,21 @@ fn create(catalogs: &Catalogs<'_>, row: Row<'_>, word: &str, name: &str) -> Writ
         ""
     };
     let is_partition = row.flag("relispartition");
+    let parents = parents(catalogs, row);
+    // A partition is made alone, and put in its place with all that its parent gives it.
+    let gets_from_parents = !parents.is_empty() && !is_partition;
     let of_type = row.oid("reloftype");
     let mut parts = Vec::new();
     for attribute in catalogs.all_attributes(row)? {
-        let is_inherited = !attribute.flag("attislocal") && !is_partition;
+        let is_inherited = !attribute.flag("attislocal") && gets_from_parents;
         if attribute.flag("attisdropped") || is_inherited {
             continue;
         }
         parts.extend(column(catalogs, row, attribute)?);
     }
     for constraint in inline_constraints(catalogs, row) {
-        if constraint.letter("contype") == 'c' && constraint.flag("conislocal") {
+        let is_own = constraint.flag("conislocal") || !gets_from_parents;
+        if constraint.letter("contype") == 'c' && is_own {
             let name = catalogs.quoted(&constraint.name("conname"));
             let definition = super::constraints::definition(catalogs, constraint)?;
             parts.push(format!("CONSTRAINT {name} {definition}"));
@@ -104,8 +108,7 @@ fn create(catalogs: &Catalogs<'_>, row: Row<'_>, word: &str, name: &str) -> Writ
             format!(" (\n    {body}\n)")
         };
     }
-    let parents = parents(catalogs, row);
-    if !parents.is_empty() && !is_partition {
+    if gets_from_parents {
         let names: Written<Vec<String>> = parents
             .iter()
             .map(|oid| catalogs.relation_name(*oid))
