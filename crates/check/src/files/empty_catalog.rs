@@ -3,8 +3,8 @@
 use pgclinic_cluster::inventory::default_home;
 use pgclinic_cluster::{Cluster, Comparison, Database, DatabaseContext, ForkFiles, read_block};
 use pgclinic_format::{BlockNo, Fork, Oid, Page, RelationMap, oid};
-use pgclinic_model::{Rule, plural};
 use pgclinic_model::document::{FileKind, Level, Place};
+use pgclinic_model::{Rule, plural};
 
 use crate::check::DatabaseCheck;
 use crate::findings::{Draft, Findings};

@@ -152,8 +152,8 @@ struct Arguments {
     files: Option<PathBuf>,
     /// Directory for what both of them keep
     ///
-    /// States and results of scrubs and measurements. By default $STATE_DIRECTORY of a service, else pgclinic in $XDG_STATE_HOME or
-    /// ~/.local/state.
+    /// States and results of scrubs and measurements. By default $STATE_DIRECTORY of a service,
+    /// else pgclinic in $XDG_STATE_HOME or ~/.local/state.
     #[arg(long, value_name = "DIR")]
     state: Option<PathBuf>,
     /// Print alerts on these metrics for Prometheus
