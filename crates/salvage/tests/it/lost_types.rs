@@ -104,3 +104,25 @@ fn types_come_from_other_catalogs_and_those_of_the_system_from_another_database(
 fn labels_bounds_schemas_and_roles_come_from_indexes_and_functions() {
     is_loaded_again(MAKES, &[]);
 }
+
+/// Half a page is neither a page nor nothing.
+#[test]
+fn a_catalog_that_ends_within_a_page_is_not_whole() {
+    let copy = copy_of(&seed(&server(15), Checksums::Off));
+    let mut running = copy.start().expect("a server");
+    let path = session(&running, "clinic").query_value("SELECT pg_relation_filepath('pg_trigger')");
+    let path = copy.pgdata.join(path.expect("a path").expect("a file"));
+    running.stop(StopMode::Fast).expect("stopped");
+    let file = OpenOptions::new().write(true).open(path);
+    file.and_then(|file| file.set_len(PAGE / 2)).expect("cut");
+    let folder = tempfile::tempdir().expect("a directory");
+    let mut options = options(&folder.path().join("out"), "copy");
+    options.ddl = Some(folder.path().join("schema.sql"));
+    let report = salvaged(&copy.pgdata, &options);
+    let gaps = format!("{:?}", report.not_salvaged);
+    assert!(
+        gaps.contains("pg_trigger: its file ends within a page"),
+        "{gaps}"
+    );
+    assert_eq!(report.outcome, Outcome::Incomplete);
+}

@@ -169,6 +169,8 @@ CREATE AGGREGATE ward.number_of(*) (SFUNC = int8inc, STYPE = int8, INITCOND = '0
 REVOKE ALL ON FUNCTION ward.middle(float8, anyelement), ward.place("any"), ward.number_of() FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION ward.middle(float8, anyelement), ward.place("any"), ward.number_of() TO surgeon;
 ALTER FUNCTION ward.watch() DEPENDS ON EXTENSION plpgsql;
+CREATE TABLE ward.stays (day date, nights int CHECK (nights > 0)) PARTITION BY RANGE (day);
+CREATE TABLE ward.stays_2020 PARTITION OF ward.stays FOR VALUES FROM ('2020-01-01') TO ('2021-01-01');
 
 -- since 15
 CREATE PUBLICATION parts FOR TABLE ward.patients (id, room) WHERE (room > 3);
