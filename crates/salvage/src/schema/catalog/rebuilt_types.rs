@@ -2,6 +2,8 @@
 //! row types, domains with a check, and arrays of known types. Defaults, NOT NULL and rights stood
 //! in the rows alone.
 
+use std::collections::HashMap;
+
 use pgclinic_cluster::LostType;
 use pgclinic_format::Oid;
 use pgclinic_format::datum::TypeKind;
@@ -12,6 +14,8 @@ use pgclinic_model::{plural, verb_of};
 use super::rebuilt_rows::Values;
 use super::{Catalogs, Row};
 
+/// Types of an unknown make that are named.
+const NAMED_MAX: usize = 20;
 /// `BTREE_AM_OID`.
 const BTREE: Oid = 403;
 /// `DEFAULT_COLLATION_OID`.
@@ -26,16 +30,25 @@ impl Catalogs<'_> {
             .into_iter()
             .filter(|lost| lost.oid >= FIRST_NORMAL_OID && self.row("pg_type", lost.oid).is_none())
             .collect();
+        if !lost.is_empty() {
+            self.add_types(&lost);
+        }
+        self.add_rebuilt_ranges();
+    }
+
+    fn add_types(&mut self, lost: &[LostType]) {
+        let (relations, arrays) = (self.relations_by_name(), self.arrays());
         let (mut rows, mut unknown) = (Vec::new(), Vec::new());
-        for lost in &lost {
-            match self.values_of_type(lost) {
+        for lost in lost {
+            let name = (lost.namespace, lost.name.clone());
+            let relation = relations.get(&name).copied();
+            let array = arrays.get(&lost.oid).copied().unwrap_or(0);
+            match self.values_of_type(lost, relation, array) {
                 Some(row) => rows.push(row),
-                None => unknown.push(lost.name.clone()),
+                None => unknown.push(lost.name.as_str()),
             }
         }
         self.add_rows("pg_type", &rows);
-        self.add_rebuilt_labels();
-        self.add_rebuilt_ranges();
         if !rows.is_empty() {
             self.troubles.push(format!(
                 "pg_type: {rows} {are} put together from other catalogs: defaults, NOT NULL and rights of these types are lost",
@@ -44,16 +57,25 @@ impl Catalogs<'_> {
             ));
         }
         if !unknown.is_empty() {
+            let beyond = unknown.len().saturating_sub(NAMED_MAX);
+            let others = format!(" and {}", plural(beyond, "other"));
+            let named: Vec<&str> = unknown.iter().take(NAMED_MAX).copied().collect();
             self.troubles.push(format!(
-                "pg_type: the {rows} of {names} {are} lost, and no other catalog says what they are made of",
+                "pg_type: the {rows} of {names}{others} {are} lost, and no other catalog says what they are made of",
                 are = verb_of(unknown.len(), "are"),
                 rows = if unknown.len() == 1 { "row" } else { "rows" },
-                names = unknown.join(", "),
+                names = named.join(", "),
+                others = if beyond > 0 { others.as_str() } else { "" },
             ));
         }
     }
 
-    fn values_of_type(&self, lost: &LostType) -> Option<Values> {
+    fn values_of_type(
+        &self,
+        lost: &LostType,
+        relation_of_name: Option<Oid>,
+        array: Oid,
+    ) -> Option<Values> {
         let ty = self.catalog.type_info(lost.oid);
         let number = |value: Oid| value.to_le_bytes().to_vec();
         let (mut relation, mut element, mut base, mut collation) = (0, 0, 0, 0);
@@ -62,7 +84,7 @@ impl Catalogs<'_> {
             TypeKind::Range(_) => b'r',
             TypeKind::Multirange(_) => b'm',
             TypeKind::Composite(_) => {
-                relation = self.relation_named(lost)?;
+                relation = relation_of_name?;
                 b'c'
             }
             TypeKind::Domain(inner) => {
@@ -107,49 +129,13 @@ impl Catalogs<'_> {
             ("typdelim", vec![b',']),
             ("typrelid", number(relation)),
             ("typelem", number(element)),
-            ("typarray", number(self.array_of(lost))),
+            ("typarray", number(array)),
             ("typalign", vec![align]),
             ("typstorage", vec![storage]),
             ("typbasetype", number(base)),
             ("typtypmod", (-1i32).to_le_bytes().into()),
             ("typcollation", number(collation)),
         ])
-    }
-
-    /// Rows of `pg_enum` that its indexes alone still have, in the order that these give.
-    fn add_rebuilt_labels(&mut self) {
-        let mut rows: Vec<Values> = Vec::new();
-        let types = self.table("pg_type").iter();
-        for ty in types.filter(|ty| ty.letter("typtype") == 'e') {
-            let info = self.catalog.type_info(ty.id());
-            let TypeKind::Enum(labels) = &info.kind else {
-                continue;
-            };
-            let own = self.rows("pg_enum", "enumtypid", ty.id());
-            let mut position = 0f32;
-            for (oid, label) in labels {
-                if let Some(known) = own.iter().find(|row| row.id() == *oid) {
-                    position = known.float("enumsortorder");
-                    continue;
-                }
-                // Behind the one before: no server leaves less room than this between two.
-                position += 1.0 / 1024.0;
-                rows.push(vec![
-                    ("oid", oid.to_le_bytes().into()),
-                    ("enumtypid", ty.id().to_le_bytes().into()),
-                    ("enumsortorder", position.to_le_bytes().into()),
-                    ("enumlabel", label.clone()),
-                ]);
-            }
-        }
-        self.add_rows("pg_enum", &rows);
-        if !rows.is_empty() {
-            self.troubles.push(format!(
-                "pg_enum: {rows} {are} put together from its indexes",
-                are = verb_of(rows.len(), "are"),
-                rows = plural(rows.len(), "row"),
-            ));
-        }
     }
 
     /// Rows of `pg_range` by the functions that make ranges. What only the rows had, functions for
@@ -212,25 +198,27 @@ impl Catalogs<'_> {
         ])
     }
 
-    /// The relation of a row type has its name.
-    fn relation_named(&self, lost: &LostType) -> Option<Oid> {
-        let mut relations = self
-            .rows("pg_class", "relnamespace", lost.namespace)
-            .into_iter();
+    /// Relations that have row types, which are called as they are, by schema and name.
+    fn relations_by_name(&self) -> HashMap<(Oid, String), Oid> {
         let named = |kind: char| !matches!(kind, 'i' | 'I' | 't');
-        let relation = relations
-            .find(|row| named(row.letter("relkind")) && row.name("relname") == lost.name)?;
-        Some(relation.id())
+        let relations = self.table("pg_class").iter();
+        relations
+            .filter(|row| named(row.letter("relkind")))
+            .map(|row| ((row.oid("relnamespace"), row.name("relname")), row.id()))
+            .collect()
     }
 
-    fn array_of(&self, lost: &LostType) -> Oid {
-        let mut types = self.table("pg_type").iter();
-        if let Some(array) = types.find(|row| row.oid("typelem") == lost.oid) {
-            return array.id();
-        }
-        let name = format!("_{}", lost.name);
-        let mut others = self.catalog.lost_types.iter();
-        let array = others.find(|other| other.namespace == lost.namespace && other.name == name);
-        array.map_or(0, |array| array.oid)
+    /// Arrays by the type of their elements, lost ones too.
+    fn arrays(&self) -> HashMap<Oid, Oid> {
+        let lost = self.catalog.lost_types.iter().filter_map(|lost| {
+            match &self.catalog.type_info(lost.oid).kind {
+                TypeKind::Array(inner) => Some((inner.oid, lost.oid)),
+                _ => None,
+            }
+        });
+        let types = self.table("pg_type").iter();
+        let known = types.map(|row| (row.oid("typelem"), row.id()));
+        let known = known.filter(|(element, _)| *element != 0);
+        lost.chain(known).collect()
     }
 }

@@ -1,5 +1,7 @@
 //! Enums, domains, composite types, ranges and base types.
 
+use pgclinic_format::datum::TypeKind;
+
 use super::super::catalog::{Catalogs, Row};
 use super::super::expression;
 use super::super::identifier::literal;
@@ -86,15 +88,16 @@ fn is_free_standing(catalogs: &Catalogs<'_>, row: Row<'_>) -> bool {
     relation.is_some_and(|relation| relation.letter("relkind") == 'c')
 }
 
+/// Its labels come in their order, those too that the indexes of `pg_enum` alone still have.
 fn enumeration(catalogs: &Catalogs<'_>, row: Row<'_>, name: &str) -> String {
-    let mut labels = catalogs.rows("pg_enum", "enumtypid", row.id());
-    labels.sort_by(|a, b| {
-        a.float("enumsortorder")
-            .total_cmp(&b.float("enumsortorder"))
-    });
+    let info = catalogs.catalog.type_info(row.id());
+    let labels = match &info.kind {
+        TypeKind::Enum(labels) => labels.as_slice(),
+        _ => &[],
+    };
     let labels: Vec<String> = labels
         .iter()
-        .map(|label| format!("\n    {}", literal(&label.name("enumlabel"))))
+        .map(|(_, label)| format!("\n    {}", literal(&catalogs.words.readable(label))))
         .collect();
     format!("CREATE TYPE {name} AS ENUM ({}\n);", labels.join(","))
 }
