@@ -206,12 +206,13 @@ impl Reader<'_> {
                 .push(format!("{name}: its columns are unknown"));
             return None;
         };
-        let Some(files) = self.files_of(relation) else {
-            self.troubles.push(format!("{name}: its file is missing"));
-            return None;
-        };
         let names = columns.iter().map(|column| column.name.clone());
         let mut table = Table::new(names, self.words, self.store);
+        let Some(files) = self.files_of(relation) else {
+            self.troubles.push(format!("{name}: its file is missing"));
+            self.gaps.push(Gap { name, keys });
+            return Some(table);
+        };
         let is_wanted = |column: &Column| {
             let name = column.name.as_str();
             let is_long = column.type_oid == PG_NODE_TREE || LONG.contains(&name);
@@ -222,7 +223,7 @@ impl Reader<'_> {
         let toast = toast.and_then(|toast| self.files_of(toast));
         let mut values = LongValues::new(self.cluster, toast, self.room, self.store);
         let mut lost = Vec::new();
-        let missed = self.each_row(relation, files, |row| {
+        let (missed, is_read) = self.each_row(relation, files, |row| {
             let mut taken = Vec::with_capacity(columns.len());
             for (index, column) in columns.iter().enumerate() {
                 let bytes = row.bytes(index).filter(|_| is_wanted(column));
@@ -246,7 +247,7 @@ impl Reader<'_> {
             ));
         }
         let mut lost_pages = self.catalog.lost_pages.iter();
-        if missed.is_some() || lost_pages.any(|(catalog, _)| *catalog == relation.oid) {
+        if missed.is_some() || !is_read || lost_pages.any(|(catalog, _)| *catalog == relation.oid) {
             self.gaps.push(Gap { name, keys });
         }
         self.troubles.append(&mut lost);
@@ -279,18 +280,18 @@ impl Reader<'_> {
     }
 
     /// Says what the indexes of the catalog name beyond its rows, where statements are made of
-    /// them.
+    /// them, and whether all of its pages could be read.
     fn each_row(
         &self,
         relation: &Relation,
         files: &ForkFiles,
         each: impl FnMut(RawRow<'_>),
-    ) -> Option<String> {
+    ) -> (Option<String>, bool) {
         let layouts = relation.layouts.as_deref().unwrap_or_default();
         let mut scan = HeapScan::new(self.cluster, files, layouts);
         if self.room.is_brief {
             scan.each_that_may_count(each);
-            return None;
+            return (None, scan.is_whole());
         }
         scan = scan.noting_places();
         scan.each_that_may_count(each);
@@ -305,12 +306,14 @@ impl Reader<'_> {
             let missed = scan.rows_missed_by(self.files_of(index)?);
             (missed > 0).then(|| (missed, index.name.clone()))
         });
-        let (missed, index) = missed.max()?;
         let name = &relation.name;
-        Some(format!(
-            "{name}: {missed} of {index} {lead} to rows that are not there, and what these described is missing",
-            missed = plural(missed, "entry"),
-            lead = verb_of(missed, "lead")
-        ))
+        let missed = missed.max().map(|(missed, index)| {
+            format!(
+                "{name}: {missed} of {index} {lead} to rows that are not there, and what these described is missing",
+                missed = plural(missed, "entry"),
+                lead = verb_of(missed, "lead")
+            )
+        });
+        (missed, scan.is_whole())
     }
 }
