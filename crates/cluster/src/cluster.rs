@@ -1,7 +1,7 @@
 //! The facade: one cluster, opened. How it comes to be is in [`crate::open`], what of it may be
 //! compared in [`crate::comparison`].
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, OnceLock};
 
 use pgclinic_format::backup_manifest::BackupManifest;
@@ -50,6 +50,9 @@ pub struct Cluster {
     /// Databases whose rows are lost and whose directories are there; they stand among the others
     /// too. Not asked for while a server runs.
     pub lost_databases: Vec<LostDatabase>,
+    /// No page and no row of `pg_database` is missing.
+    pub(crate) database_rows_are_whole: bool,
+    pub(crate) leftovers: OnceLock<BTreeSet<Oid>>,
     /// Folders with relation files.
     pub homes: Vec<DatabaseDirectory>,
     /// What could not be read while opening.
@@ -131,6 +134,8 @@ impl Cluster {
             build,
             databases: BTreeMap::new(),
             lost_databases: Vec::new(),
+            database_rows_are_whole: false,
+            leftovers: OnceLock::new(),
             homes: Vec::new(),
             troubles: Vec::new(),
             machine: MachineCollations::default(),

@@ -73,6 +73,9 @@ pub(crate) fn read_databases(cluster: &mut Cluster) {
         ReadGap::new(DATABASE_NAMES, why)
     });
     let places = rows.places();
+    let is_whole = |places: &RowPlaces| places.is_sound() && !places.has_zeroed();
+    cluster.database_rows_are_whole = trouble.is_none() && places.as_ref().is_some_and(is_whole);
+    cluster.leftovers.take();
     cluster.troubles.extend(trouble);
     find_lost_databases(cluster, &global, places.as_ref(), &mut databases);
     cluster.databases = databases;

@@ -1,9 +1,11 @@
 //! Which parts of a cluster a selection takes: what it says of names and numbers, asked of what
 //! bears them.
 
+use std::collections::BTreeSet;
+
 use pgclinic_format::Oid;
 use pgclinic_model::Selection;
-use pgclinic_model::document::Place;
+use pgclinic_model::document::{NotChecked, Place};
 
 use crate::{Catalog, Cluster, ForkFiles, Relation};
 
@@ -11,6 +13,51 @@ use crate::{Catalog, Cluster, ForkFiles, Relation};
 pub fn database(selection: &Selection, cluster: &Cluster, oid: Oid) -> bool {
     let database = cluster.databases.get(&oid);
     selection.takes_database(oid, database.and_then(|database| database.name.as_deref()))
+}
+
+/// Databases that are asked for, with 0 for the shared relations before them: what an interrupted
+/// `CREATE DATABASE` left only where it is named.
+pub fn databases(selection: &Selection, cluster: &Cluster) -> Vec<Oid> {
+    let left = left_behind(selection, cluster);
+    let all = std::iter::once(0).chain(cluster.databases.keys().copied());
+    let asked = all.filter(|oid| database(selection, cluster, *oid));
+    asked.filter(|oid| !left.contains(oid)).collect()
+}
+
+/// What an interrupted `CREATE DATABASE` left, or is in the making while files pass, and nobody
+/// asked for by its number.
+pub fn left_behind(selection: &Selection, cluster: &Cluster) -> BTreeSet<Oid> {
+    if selection.databases.is_empty() {
+        cluster.leftover_databases() | &cluster.made_or_dropped()
+    } else {
+        BTreeSet::new()
+    }
+}
+
+/// Says of such directories that they are passed over: nothing can be lost in them.
+pub fn passed_over(cluster: &Cluster, left: &BTreeSet<Oid>) -> Vec<NotChecked> {
+    let passing = cluster.made_or_dropped();
+    let gap = |oid: &Oid| {
+        let mut homes = cluster.homes.iter();
+        let home = homes.find(|home| home.database == *oid);
+        let directory = home.map_or_else(|| oid.to_string(), |home| home.folder.clone());
+        if passing.contains(oid) {
+            return NotChecked {
+                what: format!("database {oid}"),
+                why: "it was made or dropped while the server sent its files".into(),
+                inherent: true,
+            };
+        }
+        let why = format!(
+            "an interrupted CREATE DATABASE left it: neither pg_database nor its indexes name it, and all relations of users in it stand in another database. No server opens it; --database {oid} reads it"
+        );
+        NotChecked {
+            what: format!("the directory {directory}"),
+            why,
+            inherent: true,
+        }
+    };
+    left.iter().map(gap).collect()
 }
 
 /// The fork is asked for.

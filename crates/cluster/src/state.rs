@@ -43,19 +43,30 @@ pub struct StreamedFiles {
     pub checksums: BTreeMap<String, (Algorithm, Vec<u8>)>,
     /// The stream ended before its end: a part of the files never came.
     pub is_partial: bool,
-    /// The databases that have no directory by the word of the server, which makes and drops some
-    /// while its files pass; `None` where nobody could be asked.
-    pub without_directory: Option<BTreeSet<Oid>>,
+    /// What the server that sent them says of its databases; `None` where nobody could be asked.
+    pub databases: Option<DatabasesOfServer>,
+    /// Files that did not pass, and that the server was asked for: its manifest has none of them.
+    pub fetched: BTreeSet<String>,
     /// Relations whose files are missing by the word of the server, by database, 0 for the shared
     /// ones, and OID, with the path.
     pub without_file: BTreeMap<(Oid, Oid), String>,
 }
 
+/// What a server says of its databases before and after it sent its files: it makes, moves and drops
+/// some meanwhile.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+pub struct DatabasesOfServer {
+    /// Those that have a row and no directory.
+    pub without_directory: BTreeSet<Oid>,
+    /// Those that had no row before, or have neither row nor directory now.
+    pub made_or_dropped: BTreeSet<Oid>,
+}
+
 impl StreamedFiles {
-    /// The database was made or dropped while the files passed.
+    /// The database was moved, made or dropped while the files passed.
     pub(crate) fn passed_on_its_way(&self, database: Oid) -> bool {
-        let asked = self.without_directory.as_ref();
-        asked.is_some_and(|without| !without.contains(&database))
+        let asked = self.databases.as_ref();
+        asked.is_some_and(|asked| !asked.without_directory.contains(&database))
     }
 }
 

@@ -61,7 +61,8 @@ pub fn measure_cluster(
         running::measure(cluster, options, progress, &mut document)
     } else {
         tell_troubles(cluster, &mut document.coverage);
-        for database in databases(cluster, options) {
+        tell_passed_over(cluster, options, &mut document.coverage);
+        for database in selected::databases(&options.selection, cluster) {
             if !progress.is_interrupted() {
                 let reader = (Reader::Own, progress);
                 measure_database(cluster, (database, None), options, reader, &mut document);
@@ -90,6 +91,7 @@ impl<'a> MeasureCompanion<'a> {
     ) -> Self {
         let mut document = new_document(cluster, options);
         tell_troubles(cluster, &mut document.coverage);
+        tell_passed_over(cluster, options, &mut document.coverage);
         MeasureCompanion {
             cluster,
             options,
@@ -103,7 +105,7 @@ impl<'a> MeasureCompanion<'a> {
     pub fn finish(self) -> MeasureDocument {
         let (cluster, options, progress) = (self.cluster, self.options, self.progress);
         let (mut document, done) = (self.document.into_inner(), self.done.into_inner());
-        for database in databases(cluster, options) {
+        for database in selected::databases(&options.selection, cluster) {
             if !done.contains(&database) && !progress.is_interrupted() {
                 let reader = (Reader::Own, progress);
                 measure_database(cluster, (database, None), options, reader, &mut document);
@@ -166,11 +168,16 @@ fn new_document(cluster: &Cluster, options: &MeasureOptions) -> MeasureDocument 
     }
 }
 
-/// Those that are asked for, with 0 for the shared relations.
-pub(super) fn databases(cluster: &Cluster, options: &MeasureOptions) -> Vec<Oid> {
-    let all = std::iter::once(0).chain(cluster.databases.keys().copied());
-    all.filter(|database| selected::database(&options.selection, cluster, *database))
-        .collect()
+/// Directories that are no databases and are passed over.
+pub(super) fn tell_passed_over(
+    cluster: &Cluster,
+    options: &MeasureOptions,
+    coverage: &mut Coverage,
+) {
+    let left = selected::left_behind(&options.selection, cluster);
+    coverage
+        .not_checked
+        .extend(selected::passed_over(cluster, &left));
 }
 
 pub(super) fn tell_troubles(cluster: &Cluster, coverage: &mut Coverage) {

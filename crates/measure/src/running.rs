@@ -136,7 +136,9 @@ impl Rounds for Run<'_> {
     fn round(&mut self, view: &FreshView<'static>, round: Round) -> Result<Left, Infallible> {
         if round.is_first() {
             run::tell_troubles(view.cluster(), &mut self.document.coverage);
-            let all = run::databases(view.replayed_cluster(), self.options).into_iter();
+            let names = view.replayed_cluster();
+            run::tell_passed_over(names, self.options, &mut self.document.coverage);
+            let all = selected::databases(&self.options.selection, names).into_iter();
             self.open
                 .extend(all.map(|database| (database, Wanted::All)));
         }

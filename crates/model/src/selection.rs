@@ -74,6 +74,16 @@ impl Selection {
         *self == Selection::default()
     }
 
+    /// Databases are asked for, and nothing smaller.
+    pub fn is_of_whole_databases(&self) -> bool {
+        let databases = self.databases.clone();
+        let whole = Selection {
+            databases,
+            ..Selection::default()
+        };
+        *self == whole
+    }
+
     /// What a later run must have asked for as well to go on after this one: `everything`, or the
     /// selection as JSON.
     pub fn resume_key(&self) -> String {

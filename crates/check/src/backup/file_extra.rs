@@ -1,6 +1,6 @@
 //! A base backup holds a file that its manifest does not name.
 
-use pgclinic_cluster::Cluster;
+use pgclinic_cluster::{Cluster, State};
 use pgclinic_model::Rule;
 use pgclinic_model::document::Level;
 
@@ -30,7 +30,7 @@ impl ClusterCheck for BackupFileExtra {
         };
         let places = BackupPlaces::new(cluster);
         let mut tell = |path: &str| {
-            if manifest.files.contains_key(path) {
+            if manifest.files.contains_key(path) || is_fetched(cluster, path) {
                 return;
             }
             let message = "the manifest does not name this file";
@@ -41,5 +41,13 @@ impl ClusterCheck for BackupFileExtra {
         for gap in for_each_file(cluster.source().as_ref(), &mut tell) {
             out.not_checked(gap);
         }
+    }
+}
+
+/// The server was asked for it: it is of a later moment than the manifest.
+fn is_fetched(cluster: &Cluster, path: &str) -> bool {
+    match cluster.state() {
+        State::Streamed(files) => files.fetched.contains(path),
+        _ => false,
     }
 }

@@ -1,6 +1,8 @@
 //! Catalogs that were rewritten have numbers like tables, and large ones passed by: they are
 //! fetched, where somebody can be asked, or told.
 
+use std::collections::BTreeSet;
+
 use pgclinic_format::{Oid, RelationMap, oid};
 use pgclinic_model::document::NotChecked;
 use pgclinic_source::{EntryKind, Source, SourceError, SourceErrorKind, StreamedBackup, read_all};
@@ -14,8 +16,13 @@ const NEEDED: [Oid; 4] = [
     oid::PG_TYPE,
     oid::PG_DATABASE,
 ];
+/// Bytes of a map that are read.
+const MAP_BYTES: u64 = 4096;
 /// Bytes of a catalog that are fetched.
 const CATALOG_BYTES: u64 = 1 << 30;
+
+/// Times that a catalog is looked for which a server goes on rewriting.
+const REWRITES_MAX: usize = 5;
 
 /// Fetches from `files`, if there is somebody to ask.
 pub fn fetch_catalogs(
@@ -23,7 +30,15 @@ pub fn fetch_catalogs(
     passed: &mut StreamedBackup,
     files: Option<&dyn Source>,
 ) {
-    for path in missing(passed) {
+    let databases = flight.databases.as_ref();
+    let skipped = databases.map(|asked| asked.made_or_dropped.clone());
+    let folders: Vec<String> = folders(passed, &skipped.unwrap_or_default());
+    if let Some(files) = files {
+        for folder in &folders {
+            fetch_rewritten(flight, passed, files, folder);
+        }
+    }
+    for path in missing(passed, &folders) {
         let fetched = match files {
             Some(files) => read_all(files, &path, CATALOG_BYTES),
             None => Err(SourceError::new(
@@ -62,24 +77,86 @@ fn as_it_passed(
     Ok(bytes)
 }
 
-/// Files of catalogs that are not kept.
-fn missing(passed: &StreamedBackup) -> Vec<String> {
-    let base = passed.list("base").unwrap_or_default().into_iter();
-    let databases = base.filter(|entry| entry.kind == EntryKind::Folder);
-    let folders = databases.map(|entry| format!("base/{}", entry.name));
-    let mut missing = Vec::new();
-    for folder in folders.chain(["global".to_owned()]) {
-        let map = read_all(passed, &format!("{folder}/pg_filenode.map"), 4096);
-        let map = map.ok().and_then(|bytes| RelationMap::parse(&bytes).ok());
-        let Some(map) = map.filter(RelationMap::is_right) else {
-            continue;
-        };
-        for filenode in NEEDED.into_iter().filter_map(|oid| map.filenode(oid)) {
-            let path = format!("{folder}/{filenode}");
-            if passed.len(&path).is_ok() && !passed.is_kept(&path) {
-                missing.push(path);
-            }
+/// `VACUUM FULL` gives a catalog another file while the map and the files pass: those of the next
+/// moment are as good. One that cannot be fetched is missed where its names are read.
+fn fetch_rewritten(
+    flight: &mut StreamCheck,
+    passed: &mut StreamedBackup,
+    files: &dyn Source,
+    folder: &str,
+) {
+    let has_come = |passed: &StreamedBackup| {
+        let map = map_of(passed, folder);
+        map.is_none_or(|map| needed(&map, folder).all(|path| passed.len(&path).is_ok()))
+    };
+    for _ in 0..REWRITES_MAX {
+        if has_come(passed) || fetch_map_and_catalogs(flight, passed, files, folder).is_none() {
+            return;
         }
     }
-    missing
+}
+
+fn fetch_map_and_catalogs(
+    flight: &mut StreamCheck,
+    passed: &mut StreamedBackup,
+    files: &dyn Source,
+    folder: &str,
+) -> Option<()> {
+    let path = map_path(folder);
+    let bytes = read_all(files, &path, MAP_BYTES).ok()?;
+    let map = RelationMap::parse(&bytes)
+        .ok()
+        .filter(RelationMap::is_right)?;
+    let absent = needed(&map, folder).filter(|path| passed.len(path).is_err());
+    let absent: Vec<String> = absent.collect();
+    passed.add_kept(&path);
+    passed.append(&path, &bytes).ok()?;
+    for path in absent {
+        // Rewritten once more: the map is read again.
+        let Ok(bytes) = read_all(files, &path, CATALOG_BYTES) else {
+            return Some(());
+        };
+        passed.add_kept(&path);
+        passed.append(&path, &bytes).ok()?;
+        flight.fetched.insert(path);
+    }
+    Some(())
+}
+
+/// Directories with catalogs, but for those of databases that come and go.
+fn folders(passed: &StreamedBackup, skipped: &BTreeSet<Oid>) -> Vec<String> {
+    let base = passed.list("base").unwrap_or_default().into_iter();
+    let is_skipped = |name: &str| name.parse().is_ok_and(|oid| skipped.contains(&oid));
+    let databases =
+        base.filter(|entry| entry.kind == EntryKind::Folder && !is_skipped(&entry.name));
+    let folders = databases.map(|entry| format!("base/{}", entry.name));
+    folders.chain(["global".to_owned()]).collect()
+}
+
+fn map_path(folder: &str) -> String {
+    format!("{folder}/pg_filenode.map")
+}
+
+fn map_of(passed: &StreamedBackup, folder: &str) -> Option<RelationMap> {
+    let bytes = read_all(passed, &map_path(folder), MAP_BYTES).ok()?;
+    RelationMap::parse(&bytes)
+        .ok()
+        .filter(RelationMap::is_right)
+}
+
+/// Paths of the catalogs that a map has.
+fn needed(map: &RelationMap, folder: &str) -> impl Iterator<Item = String> {
+    let files = NEEDED.into_iter().filter_map(|oid| map.filenode(oid));
+    files.map(move |filenode| format!("{folder}/{filenode}"))
+}
+
+/// Files of catalogs that are not kept.
+fn missing(passed: &StreamedBackup, folders: &[String]) -> Vec<String> {
+    let catalogs = folders.iter().filter_map(|folder| {
+        let map = map_of(passed, folder)?;
+        let files: Vec<String> = needed(&map, folder).collect();
+        Some(files)
+    });
+    let passed_by = |path: &String| passed.len(path).is_ok() && !passed.is_kept(path);
+    catalogs.flatten().filter(passed_by).collect()
 }

@@ -21,8 +21,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use pgclinic_cluster::{
-    Build, Cluster, MANIFEST, MANIFEST_BYTES, OpenError, OpenOptions, RelationFileName,
-    StreamedFiles,
+    Build, Cluster, DatabasesOfServer, MANIFEST, MANIFEST_BYTES, OpenError, OpenOptions,
+    RelationFileName, StreamedFiles,
 };
 use pgclinic_format::digest::{Algorithm, Digest};
 use pgclinic_format::{BlockNo, Layout, Oid, StatusLog, oid};
@@ -114,7 +114,8 @@ pub struct StreamCheck {
     /// What is not there, or was not looked at.
     pub not_checked: Vec<NotChecked>,
     /// As in [`StreamedFiles`].
-    pub without_directory: Option<BTreeSet<Oid>>,
+    pub databases: Option<DatabasesOfServer>,
+    fetched: BTreeSet<String>,
     /// As in [`StreamedFiles`].
     pub without_file: BTreeMap<(Oid, Oid), String>,
 }
@@ -155,7 +156,8 @@ impl StreamCheck {
             is_whole: false,
             unexamined_bytes: 0,
             not_checked: Vec::new(),
-            without_directory: None,
+            databases: None,
+            fetched: BTreeSet::new(),
             without_file: BTreeMap::new(),
         }
     }
@@ -258,7 +260,8 @@ impl StreamCheck {
         let files = StreamedFiles {
             checksums: std::mem::take(&mut self.sums),
             is_partial: !self.is_whole,
-            without_directory: self.without_directory.take(),
+            databases: self.databases.take(),
+            fetched: std::mem::take(&mut self.fetched),
             without_file: std::mem::take(&mut self.without_file),
         };
         let opening = OpenOptions::of(passed).streamed(files);

@@ -146,20 +146,21 @@ pub fn check_cluster_with(
         cluster,
         recovered: Some(names).filter(|after| after.recovered().is_some()),
     };
+    let left_behind = selected::left_behind(&options.selection, names);
     if !course.is_whole_done() {
         books.troubles(&cluster.troubles);
         partial::tell(cluster, &mut books);
         half_dropped::tell(cluster, &half_dropped::all(cluster), &mut books);
+        for gap in selected::passed_over(names, &left_behind) {
+            books.not_checked(gap);
+        }
         if options.selection.is_everything() {
             check_whole(clusters, options, &mut books);
         }
         course.whole_is_done(&books);
     }
-    let databases = std::iter::once(0).chain(cluster.databases.keys().copied());
-    let asked = |database: &u32| {
-        selected::database(&options.selection, cluster, *database) && !course.is_done(*database)
-    };
-    let databases: Vec<u32> = databases.filter(asked).collect();
+    let mut databases = selected::databases(&options.selection, cluster);
+    databases.retain(|database| !left_behind.contains(database) && !course.is_done(*database));
     let mut left = expected::bytes(cluster, options, &databases);
     progress.expect(left.values().sum());
     books.is_foreseen = !left.is_empty();

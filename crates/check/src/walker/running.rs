@@ -67,6 +67,7 @@ pub fn check_running(
         books,
         visited: course.begun(),
         half_dropped: BTreeSet::new(),
+        left_behind: BTreeSet::new(),
         catalog_reads: CatalogReads::default(),
         course,
     };
@@ -105,6 +106,8 @@ struct Run<'a> {
     visited: BTreeSet<Oid>,
     /// Databases that were half dropped at the first look.
     half_dropped: BTreeSet<Oid>,
+    /// Directories that an interrupted `CREATE DATABASE` left, or one that is at work.
+    left_behind: BTreeSet<Oid>,
     catalog_reads: CatalogReads,
 }
 
@@ -207,9 +210,9 @@ impl Run<'_> {
 
     /// Those that are asked for, with 0 for the shared relations.
     fn databases(&self, view: &Cluster) -> Vec<Oid> {
-        let all = std::iter::once(0).chain(view.databases.keys().copied());
-        all.filter(|database| selected::database(&self.options.selection, view, *database))
-            .collect()
+        let mut asked = selected::databases(&self.options.selection, view);
+        asked.retain(|database| !self.left_behind.contains(database));
+        asked
     }
 
     /// A database waits for a look at catalogs that are not on their way.
@@ -236,6 +239,7 @@ impl Run<'_> {
         let first = round.is_first();
         let (view, names) = (fresh.cluster(), fresh.replayed_cluster());
         let clusters = clusters(view, names);
+        self.left_behind = selected::left_behind(&self.options.selection, names);
         if first {
             self.half_dropped = half_dropped::all(names);
         }
@@ -267,7 +271,8 @@ impl Run<'_> {
     fn databases_that_stayed(&mut self) {
         let mut left = self.databases(self.cluster);
         left.retain(|database| *database != 0 && !self.visited.contains(database));
-        let is_done = left.is_empty() && self.half_dropped.is_empty();
+        let is_done =
+            left.is_empty() && self.half_dropped.is_empty() && self.left_behind.is_empty();
         if is_done || self.progress.is_interrupted() {
             return;
         }
@@ -278,6 +283,10 @@ impl Run<'_> {
         let names = fresh.replayed_cluster();
         let still = &self.half_dropped & &half_dropped::all(names);
         half_dropped::tell(names, &still, &mut self.books);
+        let left_behind = &self.left_behind & names.leftover_databases();
+        for gap in selected::passed_over(names, &left_behind) {
+            self.books.not_checked(gap);
+        }
         let there: BTreeSet<Oid> = fresh
             .cluster()
             .homes

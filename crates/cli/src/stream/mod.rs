@@ -2,6 +2,7 @@
 //! server over the network.
 
 mod archives;
+mod databases_of_server;
 mod files_of_server;
 mod server;
 

@@ -1,15 +1,14 @@
 //! A running server, looked at through `BASE_BACKUP`: everything that it sends is looked at and
 //! thrown away.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use pgclinic_check::CheckOptions;
 use pgclinic_check::stream::{PageSums, Shape, StreamCheck, fetch_catalogs, look_again, settle};
 use pgclinic_cluster::{Build, MANIFEST, MANIFEST_BYTES, OpenOptions};
+use pgclinic_format::Layout;
 use pgclinic_format::digest::Algorithm;
-use pgclinic_format::{Layout, Oid};
 use pgclinic_model::document::NotChecked;
 use pgclinic_model::{CheckDocument, Progress};
 use pgclinic_salvage::ServerSource;
@@ -21,7 +20,7 @@ use pgclinic_source::{
     Result as SourceResult, Source, SourceError, SourceErrorKind, StreamedBackup, read_all,
 };
 
-use super::{files_of_server, suspects_max};
+use super::{databases_of_server, files_of_server, suspects_max};
 use crate::exit::Failure;
 use crate::target::RealClock;
 
@@ -67,6 +66,7 @@ pub(crate) fn check_server(
             passed.append(path, &bytes)?;
         }
     }
+    let named_before = databases_of_server::named(target, &connect);
     let backup = BackupOptions {
         label: "pgclinic check".into(),
         manifest: true,
@@ -100,8 +100,9 @@ pub(crate) fn check_server(
     );
     // Who interrupts does not wait for names.
     let asked = files.ok().filter(|_| !progress.is_interrupted());
+    let (named, came) = (named_before.as_ref(), &passed);
+    flight.databases = databases_of_server::ask(target, &connect, named, came, progress);
     fetch_catalogs(&mut flight, &mut passed, asked);
-    flight.without_directory = without_directory(target, &connect);
     let passed = Arc::new(passed);
     let absent = flight.absent_files(&passed, OpenOptions::with_wal_elsewhere);
     if !progress.is_interrupted() {
@@ -121,15 +122,6 @@ pub(crate) fn check_server(
         )
     })?;
     Ok(of_server(document, target))
-}
-
-/// The databases of which the server has a row and, as far as it says, no directory; nothing where
-/// it does not answer. Of those in other tablespaces it is not asked.
-fn without_directory(target: &ConnectionTarget, connect: &ConnectOptions) -> Option<BTreeSet<Oid>> {
-    let sql = "SELECT oid FROM pg_catalog.pg_database WHERE dattablespace <> 1663 OR (pg_catalog.pg_stat_file('base/' || oid, true)).isdir IS NULL";
-    let mut session = Session::open(target, connect).ok()?;
-    let rows = session.query(sql).ok()?.into_iter().flatten();
-    rows.map(|oid| oid?.parse().ok()).collect()
 }
 
 /// What the server says of itself, as it says it: version, block size, segment size, checksums.

@@ -27,6 +27,7 @@ mod chains;
 mod collate_with;
 mod config;
 mod damage;
+mod databases_on_their_way;
 mod demo;
 mod destinations;
 mod diff;

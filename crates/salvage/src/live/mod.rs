@@ -165,7 +165,8 @@ pub fn salvage_live(
         told.inherent = true;
         account.not_salvaged.push(told);
     }
-    if account.is_empty() && empty_here.is_empty() && !account.interrupted {
+    let is_found = options.selection.is_of_whole_databases() || !empty_here.is_empty();
+    if account.is_empty() && !is_found && !account.interrupted {
         return Err(SalvageError::NothingSelected);
     }
     tell_interruption(&mut account, &options.destination);

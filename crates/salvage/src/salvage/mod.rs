@@ -183,7 +183,7 @@ pub fn salvage(
     }
     recovery_gaps::tell_what_pages_show(cluster, &mut account);
     interruption::tell(&mut account, &options.destination);
-    closed(cluster, account)
+    closed(cluster, options, account)
 }
 
 /// Half of the memory is left for reading.
@@ -239,12 +239,19 @@ fn holds_name(text: &str, name: &str) -> bool {
     })
 }
 
-fn closed(cluster: &Cluster, mut account: SalvageReport) -> Result<SalvageReport, SalvageError> {
+fn closed(
+    cluster: &Cluster,
+    options: &SalvageOptions,
+    mut account: SalvageReport,
+) -> Result<SalvageReport, SalvageError> {
     unreadable::tell(cluster, &mut account);
     // What was selected and dropped since fits the selection all the same.
     let was_there = |gap: &NotChecked| gap.why == running::DROPPED;
+    let selection = &options.selection;
+    // A database without tables is whole without a row.
+    let is_found = selection.is_of_whole_databases() && !databases(cluster, selection).is_empty();
     let is_nothing = account.is_empty() && !account.not_salvaged.iter().any(was_there);
-    if is_nothing && !account.interrupted {
+    if is_nothing && !is_found && !account.interrupted {
         return Err(SalvageError::NothingSelected);
     }
     account.close();

@@ -57,9 +57,11 @@ pub(super) fn only_table<T>(
 
 /// Databases with the names of their folders.
 pub(super) fn databases(cluster: &Cluster, selection: &Selection) -> Vec<(Oid, String)> {
+    let left = selected::left_behind(selection, cluster);
     let all: Vec<(Oid, String)> = cluster
         .databases
         .values()
+        .filter(|database| !left.contains(&database.oid))
         .filter(|database| !database.invalid || !selection.databases.is_empty())
         .map(|database| {
             let number = || database.oid.to_string();
@@ -97,6 +99,10 @@ pub(super) fn open_account(
             .not_salvaged
             .extend(recovery_gaps::half_dropped(cluster));
     }
+    let left = selected::left_behind(&options.selection, cluster);
+    account
+        .not_salvaged
+        .extend(selected::passed_over(cluster, &left));
     account
 }
 

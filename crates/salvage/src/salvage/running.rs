@@ -14,7 +14,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::mem::take;
 
-use pgclinic_cluster::{Cluster, ForkFiles, OpenError};
+use pgclinic_cluster::{Cluster, ForkFiles, OpenError, selected};
 use pgclinic_format::Oid;
 use pgclinic_format::wal::FileNumber;
 use pgclinic_model::document::{LossPlace, NotChecked, SalvageReport, TableAccount};
@@ -127,7 +127,7 @@ pub(super) fn salvage(
     tell_changed(&mut account);
     account.interrupted |= progress.is_interrupted();
     super::tell_interruption(&mut account, &options.destination);
-    closed(cluster, account)
+    closed(cluster, options, account)
 }
 
 struct Run<'a> {
@@ -177,6 +177,11 @@ impl Run<'_> {
         let mut account = open_account(view.cluster(), self.options, view.replayed());
         account.source = Some(SOURCE.into());
         account.not_salvaged.push(in_memory_only(view));
+        let names = view.replayed_cluster();
+        let left = selected::left_behind(&self.options.selection, names);
+        account
+            .not_salvaged
+            .extend(selected::passed_over(names, &left));
         write_schema(view.replayed_cluster(), self.options, &mut account)?;
         for (database, name) in databases(view.replayed_cluster(), &self.options.selection) {
             self.names.insert(database, name);
