@@ -52,8 +52,8 @@ pub struct StreamedFiles {
     pub without_file: BTreeMap<(Oid, Oid), String>,
 }
 
-/// What a server says of its databases before and after it sent its files: it makes, moves and drops
-/// some meanwhile.
+/// What a server says of its databases before and after it sent its files: it makes, moves and
+/// drops some meanwhile.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct DatabasesOfServer {
     /// Those that have a row and no directory.
