@@ -1,8 +1,8 @@
 //! What checks of heap pages may ask beside the page, made when the first of them asks.
 
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
-use pgclinic_cluster::{Catalog, Cluster, Comparison, ForkFiles};
+use pgclinic_cluster::{Catalog, Cluster, Comparison, ForkFiles, MapPositions};
 
 use crate::heap::stored_values::StoredValues;
 use crate::heap::visibility_bits::VisibilityBits;
@@ -13,6 +13,7 @@ pub struct HeapContext<'a> {
     catalog: Option<&'a Catalog>,
     visibility: Option<VisibilityBits<'a>>,
     values: OnceLock<StoredValues>,
+    map_positions: Option<Arc<MapPositions>>,
 }
 
 impl<'a> HeapContext<'a> {
@@ -29,7 +30,21 @@ impl<'a> HeapContext<'a> {
             catalog: Some(catalog),
             visibility: map.filter(|_| settled).map(bits),
             values: OnceLock::new(),
+            map_positions: None,
         }
+    }
+
+    /// The same with the LSNs of all visibility maps of the database.
+    pub(crate) fn beside_maps(self, positions: &Arc<MapPositions>) -> Self {
+        HeapContext {
+            map_positions: Some(Arc::clone(positions)),
+            ..self
+        }
+    }
+
+    /// The LSNs of the visibility maps of all tables, where nothing changes them.
+    pub(crate) fn map_positions(&self) -> Option<&MapPositions> {
+        self.map_positions.as_deref()
     }
 
     /// The visibility map, where it is to be compared with the pages.

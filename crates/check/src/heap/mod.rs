@@ -35,6 +35,7 @@ registry! {
         compressed_value::CompressedValue,
         toast_pointer::ToastPointerCheck,
         page_not_all_visible::PageNotAllVisible,
+        page_of_another_table::PageOfAnotherTable,
         value_does_not_decode::ValueDoesNotDecode,
     ];
 }

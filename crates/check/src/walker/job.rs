@@ -1,9 +1,11 @@
 //! What there is to do in one database: a job a fork, with all that the checks need to know.
 
+use std::sync::Arc;
+
 use pgclinic_cluster::inventory::is_orphan;
 use pgclinic_cluster::{
-    CHECKPOINT_BYTES, Cluster, Comparison, DatabaseContext, ForkContext, ForkFiles, Persistence,
-    Relation, State, selected,
+    CHECKPOINT_BYTES, Cluster, Comparison, DatabaseContext, ForkContext, ForkFiles, MapPositions,
+    Persistence, Relation, State, selected,
 };
 use pgclinic_format::index_page::AccessMethod;
 use pgclinic_format::{Fork, Lsn};
@@ -43,6 +45,7 @@ pub(crate) fn jobs_of<'a>(
 ) -> Vec<ForkCx<'a>> {
     let mut jobs = Vec::new();
     let mut nameless = 0;
+    let positions = map_positions(view, options);
     for files in view.forks {
         let relation = view.catalog.by_file(files.home.tablespace, files.filenode);
         if !selected::dependent(&options.selection, files, view.catalog)
@@ -68,7 +71,10 @@ pub(crate) fn jobs_of<'a>(
             });
             books.unread.insert(files.path(0));
         }
-        let job = fork_cx(view, files, options.level);
+        let mut job = fork_cx(view, files, options.level);
+        if let Some(positions) = &positions {
+            job.heap = job.heap.beside_maps(positions);
+        }
         if is_half_known(view, &job) {
             books.unread.insert(files.path(0));
         }
@@ -93,6 +99,13 @@ pub(crate) fn jobs_of<'a>(
         });
     }
     jobs
+}
+
+/// Whose file is whose by the visibility maps; while a server runs they are on their way.
+fn map_positions(view: &DatabaseContext<'_>, options: &CheckOptions) -> Option<Arc<MapPositions>> {
+    let cluster = view.cluster;
+    let is_asked = options.level >= Level::Structure && !cluster.is_running();
+    is_asked.then(|| Arc::new(MapPositions::of(cluster, view.catalog.database)))
 }
 
 /// No pass opens a file without bytes, and the server has to open it all the same.

@@ -3,6 +3,7 @@
 
 mod dead_entries;
 mod emptied;
+mod exchanged;
 mod logged;
 mod map_pages;
 
