@@ -5,8 +5,7 @@ use std::sync::Arc;
 
 use pgclinic_format::datum::TypeInfo;
 use pgclinic_format::oid::{
-    PG_AM, PG_AMPROC, PG_ATTRIBUTE, PG_CLASS, PG_COLLATION, PG_DATABASE, PG_INDEX, PG_NAMESPACE,
-    PG_OPCLASS, PG_SEQUENCE,
+    PG_AM, PG_ATTRIBUTE, PG_CLASS, PG_COLLATION, PG_DATABASE, PG_NAMESPACE, PG_SEQUENCE,
 };
 use pgclinic_format::{BlockNo, ColumnLayout, Fork, Oid};
 use pgclinic_model::{plural, verb_of};
@@ -26,7 +25,6 @@ use crate::error::ReadGap;
 use crate::files::{DatabaseDirectory, ForkFiles};
 use crate::heap_scan::{HeapScan, RawRow};
 use crate::index::{Index, OpClass};
-use crate::index_rows::equal_image_of_row;
 use crate::lost_rows::{attach_toast_of_lost, settle_lost};
 use crate::relation::{Column, RelKind, Relation};
 use crate::row_places::RowPlaces;
@@ -34,10 +32,9 @@ use crate::state::State;
 use crate::types::TypeRows;
 use crate::visibility::RowState;
 use crate::witness::{
-    LostColumn, LostRelation, LostType, PagesLost, index_of_rows, pages_lost, schema_names,
+    LostColumn, LostRelation, LostType, PagesLost, Rowless, index_of_rows, pages_lost, schema_names,
 };
 
-const BTREE: Oid = 403;
 /// `SelfItemPointerAttributeNumber`: every table has it.
 const CTID: i16 = -1;
 
@@ -264,6 +261,8 @@ pub(crate) struct Reader<'a> {
     pub(crate) home: &'a DatabaseDirectory,
     pub(crate) words: CatalogEncoding,
     troubles: Vec<ReadGap>,
+    /// What `pg_attribute` and `pg_index` have of relations without a row in `pg_class`.
+    pub(crate) rowless: Rowless,
     /// Names of schemas, by their OIDs as text.
     pub(crate) schemas: HashMap<String, String>,
     /// Rows that were taken as live because nobody knows what became of their transactions.
@@ -280,6 +279,7 @@ impl<'a> Reader<'a> {
             home,
             words: cluster.words(home.database),
             troubles: Vec::new(),
+            rowless: Rowless::default(),
             schemas: HashMap::new(),
             unknown_rows: 0,
             places: BTreeMap::new(),
@@ -309,9 +309,10 @@ impl<'a> Reader<'a> {
             let columns_are_whole = attribute_places.as_ref().is_some_and(is_whole);
             self.find_lost_relations(catalog, &columns, columns_are_whole, &places);
         }
-        if let Some(places) = attribute_places {
-            self.find_lost_columns(catalog, &mut columns, &places);
+        if let Some(places) = &attribute_places {
+            self.find_lost_columns(catalog, &mut columns, places);
         }
+        self.rowless.keep_columns(&catalog.relations, &columns);
         self.resolve_mapped(&mut catalog.relations);
         self.name_schemas(catalog);
         attach_toast_of_lost(catalog);
@@ -338,6 +339,7 @@ impl<'a> Reader<'a> {
         catalog.types = TypeRows::read(&catalog.relations, |relation, each| {
             self.rows_of(relation, each)
         });
+        self.find_mentioned_relations(catalog, attribute_places.as_ref());
         self.find_lost_types(catalog);
         self.type_lost_columns(catalog);
         self.name_lost_by_type(catalog);
@@ -497,6 +499,11 @@ impl<'a> Reader<'a> {
             let pages = blocks.into_iter().map(|block| (catalog, block));
             self.lost_pages.extend(pages);
         }
+    }
+
+    /// How many there are.
+    pub(crate) fn troubles(&self) -> usize {
+        self.troubles.len()
     }
 
     pub(crate) fn trouble(&mut self, name: &str, why: String) {
@@ -698,60 +705,6 @@ impl<'a> Reader<'a> {
             access_methods::spread(relations, &tables);
         }
         access_methods::encrypts(&methods)
-    }
-
-    fn read_classes(&mut self, relations: &BTreeMap<Oid, Relation>) -> HashMap<Oid, OpClass> {
-        let mut classes = HashMap::new();
-        if let Some(pg_opclass) = relations.get(&PG_OPCLASS) {
-            self.rows_of(pg_opclass, &mut |names, row| {
-                let class = OpClass::of_row(names, &row);
-                classes.extend(class.map(|class| (class.oid, class)));
-            });
-        }
-        self.attach_equal_image(relations, &mut classes);
-        classes
-    }
-
-    fn attach_equal_image(
-        &mut self,
-        relations: &BTreeMap<Oid, Relation>,
-        classes: &mut HashMap<Oid, OpClass>,
-    ) {
-        let Some(pg_amproc) = relations.get(&PG_AMPROC) else {
-            return;
-        };
-        let (troubles, mut functions) = (self.troubles.len(), HashMap::new());
-        self.rows_of(pg_amproc, &mut |names, row| {
-            functions.extend(equal_image_of_row(names, &row));
-        });
-        if self.troubles.len() > troubles {
-            return;
-        }
-        for class in classes.values_mut().filter(|class| class.method == BTREE) {
-            let function = functions.get(&(class.family, class.input_type));
-            class.equal_image = Some(function.copied().unwrap_or(0));
-        }
-    }
-
-    fn attach_indexes(
-        &mut self,
-        relations: &mut BTreeMap<Oid, Relation>,
-        classes: &HashMap<Oid, OpClass>,
-    ) {
-        let Some(pg_index) = relations.get(&PG_INDEX).cloned() else {
-            return;
-        };
-        self.rows_of(&pg_index, &mut |names, row| {
-            let Some(oid) = row.u32(names.index("indexrelid")) else {
-                return;
-            };
-            if let (Some(relation), Some(mut index)) =
-                (relations.get_mut(&oid), Index::of_row(names, &row))
-            {
-                index.resolve(classes);
-                relation.index = Some(index);
-            }
-        });
     }
 
     fn read_sequences(

@@ -61,11 +61,7 @@ fn draft_of(database: &DatabaseContext<'_>, lost: &LostRelation) -> Draft {
         [] => String::new(),
         facts => format!(" ({})", facts.join(", ")),
     };
-    let witness = match (lost.row, lost.has_columns) {
-        (Some(_), true) => "the indexes of pg_class and the columns in pg_attribute still name it",
-        (Some(_), false) => "the indexes of pg_class still name it, and its file is there",
-        (None, _) => "its columns in pg_attribute are there",
-    };
+    let witness = witness_words(lost);
     let message = format!(
         "the row of relation {}{facts} in pg_class is lost: {witness}",
         lost.words()
@@ -79,6 +75,27 @@ fn draft_of(database: &DatabaseContext<'_>, lost: &LostRelation) -> Draft {
         Some(row) => draft.fact("pg_class_ctid", row.to_string()),
         None => draft,
     }
+}
+
+fn witness_words(lost: &LostRelation) -> String {
+    if let Some((last, others)) = lost.mentioned_by.split_last() {
+        let and_last = match others {
+            [] => (*last).to_owned(),
+            others => format!("{} and {last}", others.join(", ")),
+        };
+        let and_file = lost.path.as_ref().map_or("", |_| ", and its file is there");
+        let mention = match others {
+            [] => "mentions",
+            _ => "mention",
+        };
+        return format!("{and_last} still {mention} it{and_file}");
+    }
+    match (lost.row, lost.has_columns) {
+        (Some(_), true) => "the indexes of pg_class and the columns in pg_attribute still name it",
+        (Some(_), false) => "the indexes of pg_class still name it, and its file is there",
+        (None, _) => "its columns in pg_attribute are there",
+    }
+    .to_owned()
 }
 
 /// The page of `pg_class` that had the row, or any of them where nobody knows which.

@@ -44,6 +44,7 @@ pub(crate) type LostColumns = BTreeMap<Oid, Vec<LostColumn>>;
 
 /// The columns that are known of a relation, and how many there must be; nothing where its row in
 /// `pg_class` is lost too.
+#[derive(Clone, Copy)]
 pub(crate) struct Gap<'a> {
     pub(crate) known: &'a [Column],
     pub(crate) count: Option<u16>,

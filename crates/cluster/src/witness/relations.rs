@@ -51,6 +51,8 @@ pub struct LostRelation {
     pub row: Option<Tid>,
     /// `pg_attribute` has columns of it.
     pub has_columns: bool,
+    /// Catalogs that mention it, where nothing else does.
+    pub mentioned_by: Vec<&'static str>,
     /// The page of its row could not be read: nobody knows whether the row is lost.
     pub is_unread: bool,
 }
@@ -272,6 +274,7 @@ impl ClassWitness<'_> {
             path,
             row: Some(tid),
             has_columns: oid.is_some_and(|oid| self.describes(oid)),
+            mentioned_by: Vec::new(),
             is_unread: self.places.state(tid) == PlaceState::Unread,
         }
     }
@@ -303,6 +306,7 @@ impl ClassWitness<'_> {
                 path,
                 row: None,
                 has_columns: true,
+                mentioned_by: Vec::new(),
                 is_unread: self.places.has_unread(),
             }
         }));

@@ -245,3 +245,69 @@ fn rows_from_before_the_last_freeze_do_not_pass_for_the_table() {
         account.not_salvaged
     );
 }
+
+/// Takes the rows of a table from `pg_class` and `pg_attribute`, with the entries of their indexes.
+const WITHOUT_ROWS: &str = "CREATE TABLE born (id int PRIMARY KEY, word text DEFAULT 'x', CHECK (id > 0)); \
+     INSERT INTO born SELECT i, 'born ' || i FROM generate_series(1, 500) i; \
+     CREATE TABLE rewritten (id int PRIMARY KEY, word text); \
+     INSERT INTO rewritten SELECT i, 'rewritten ' || i FROM generate_series(1, 700) i; \
+     VACUUM FULL rewritten; \
+     CREATE TABLE dropped (id int PRIMARY KEY, word text); INSERT INTO dropped VALUES (1, 'gone'); \
+     SET allow_system_table_mods = on; \
+     CREATE TEMP TABLE gone AS SELECT oid FROM pg_class WHERE relname IN ('born', 'rewritten'); \
+     DELETE FROM pg_attribute WHERE attrelid IN (SELECT oid FROM gone); \
+     DELETE FROM pg_class WHERE oid IN (SELECT oid FROM gone); \
+     DROP TABLE gone; VACUUM pg_class; VACUUM pg_attribute; CHECKPOINT";
+
+#[test]
+fn what_other_catalogs_mention_is_lost_and_what_was_dropped_is_not() {
+    let copy = copy_of(&seed(&server(15), Checksums::On));
+    let mut running = copy.start().expect("a server");
+    let mut session = running.connect("clinic").expect("a session");
+    for statement in WITHOUT_ROWS.split("; ") {
+        session.execute(statement).expect(statement);
+    }
+    let path = "SELECT pg_relation_filepath('dropped')";
+    let path = session.query_value(path).expect("a path").expect("a file");
+    let of_dropped = std::fs::read(copy.pgdata.join(&path)).expect("a file");
+    session.execute("DROP TABLE dropped").expect("dropped");
+    running.stop(StopMode::Fast).expect("stopped");
+    std::fs::write(copy.pgdata.join(&path), of_dropped).expect("a file that was left over");
+
+    let document = checked(&open(&copy.pgdata), Level::Structure);
+    let lost = document.findings.iter();
+    let lost = lost.filter(|finding| finding.rule == "relation-lost");
+    let lost: Vec<&str> = lost.map(|finding| finding.message.as_str()).collect();
+    assert_eq!(lost.len(), 2, "{lost:#?}");
+    assert!(
+        lost[0].contains(
+            "public.born (OID"
+        ) && lost[0].ends_with(
+            "pg_attrdef, pg_constraint, pg_index, pg_type and the name of its TOAST relation still mention it, and its file is there"
+        ),
+        "{lost:#?}"
+    );
+    assert!(lost[1].contains("public.rewritten (OID"), "{lost:#?}");
+
+    let folder = tempfile::tempdir().expect("a directory");
+    let out = folder.path().join("out");
+    let account = salvaged(&copy.pgdata, &options(&out, "copy"));
+    assert_eq!(account.outcome, Outcome::Incomplete);
+    for name in ["public.born", "public.rewritten"] {
+        let mut named = account.not_salvaged.iter();
+        assert!(named.any(|gap| gap.what.contains(name)), "{name}");
+    }
+    let rows = |name: &str| {
+        let mut tables = account.tables.iter();
+        tables
+            .find(|table| table.table == name)
+            .map(|table| table.rows.written)
+    };
+    assert_eq!(rows("born"), Some(500));
+    let unclaimed = account
+        .tables
+        .iter()
+        .filter(|table| table.schema == "unclaimed");
+    let unclaimed: u64 = unclaimed.map(|table| table.rows.written).sum();
+    assert_eq!(unclaimed, 701, "rows of the two files that nobody names");
+}
