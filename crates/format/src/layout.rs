@@ -5,6 +5,7 @@
 //! `src/include/access/xlog_internal.h`.
 
 use crate::attribute::ColumnLayout;
+use crate::catalog_columns;
 use crate::oid;
 
 /// A column of a catalog that must be read before `pg_attribute` can be.
@@ -43,31 +44,31 @@ pub struct Layout {
     pub pg_index: &'static [CatalogColumn],
 }
 
-const fn varlena(name: &'static str) -> CatalogColumn {
+pub(crate) const fn varlena(name: &'static str) -> CatalogColumn {
     column(name, -1, 4)
 }
 const fn eight(name: &'static str) -> CatalogColumn {
     column(name, 8, 8)
 }
-const fn column(name: &'static str, attlen: i16, attalign: u8) -> CatalogColumn {
+pub(crate) const fn column(name: &'static str, attlen: i16, attalign: u8) -> CatalogColumn {
     CatalogColumn {
         name,
         layout: ColumnLayout { attlen, attalign },
     }
 }
-const fn oid(name: &'static str) -> CatalogColumn {
+pub(crate) const fn oid(name: &'static str) -> CatalogColumn {
     column(name, 4, 4)
 }
-const fn int4(name: &'static str) -> CatalogColumn {
+pub(crate) const fn int4(name: &'static str) -> CatalogColumn {
     column(name, 4, 4)
 }
-const fn int2(name: &'static str) -> CatalogColumn {
+pub(crate) const fn int2(name: &'static str) -> CatalogColumn {
     column(name, 2, 2)
 }
-const fn byte(name: &'static str) -> CatalogColumn {
+pub(crate) const fn byte(name: &'static str) -> CatalogColumn {
     column(name, 1, 1)
 }
-const fn name(name: &'static str) -> CatalogColumn {
+pub(crate) const fn name(name: &'static str) -> CatalogColumn {
     column(name, 64, 1)
 }
 
@@ -411,7 +412,7 @@ impl Layout {
             oid::PG_NAMESPACE => self.pg_namespace,
             oid::PG_OPCLASS => PG_OPCLASS,
             oid::PG_ENUM => PG_ENUM,
-            _ => return None,
+            _ => return catalog_columns::of_catalog(oid, self.major),
         })
     }
 

@@ -12,6 +12,7 @@ pub mod brin;
 pub mod btree;
 pub mod build;
 pub mod calendar;
+mod catalog_columns;
 pub mod checksum;
 pub mod control_file;
 pub mod datum;
