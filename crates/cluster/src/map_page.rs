@@ -3,7 +3,7 @@
 
 use pgclinic_format::checksum::page_checksum;
 use pgclinic_format::page::HEADER_BYTES;
-use pgclinic_format::visibility_map::heap_blocks_per_page;
+use pgclinic_format::visibility_map::{bits, heap_blocks_per_page};
 use pgclinic_format::{BlockNo, Fork, Page};
 use pgclinic_source::Source;
 
@@ -109,6 +109,19 @@ impl Cluster {
         map.segments.push(Segment { number: 0, len });
         let pages = (self.build, self.checksums() == Some(true));
         MarkedBeyond::of(self.source().as_ref(), &map, pages, end, counts)
+    }
+
+    /// The two bits that the visibility map of the table with these files has of a block; 0 where
+    /// it does not reach so far.
+    pub fn map_bits(&self, table: &ForkFiles, block: BlockNo) -> u8 {
+        let per_page = heap_blocks_per_page(self.page_bytes()).max(1);
+        let block = u64::from(block);
+        let of_page = |number| {
+            let bytes = self.map_page_of(table, number)?;
+            bits(Page::parse(&bytes)?, block % per_page)
+        };
+        let number = BlockNo::try_from(block / per_page);
+        number.ok().and_then(of_page).unwrap_or(0)
     }
 
     /// A page of the visibility map of the table with these files.

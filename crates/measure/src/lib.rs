@@ -19,6 +19,7 @@ mod job;
 mod key_order;
 mod large_objects;
 mod leaf_look;
+mod losses;
 mod page_rows;
 mod pass;
 mod percent;

@@ -4,6 +4,7 @@ use pgclinic_cluster::{Death, Doubt, ForkContext, RowState, Stamp, Visibility};
 use pgclinic_format::line_pointer::LinePointer;
 use pgclinic_format::{HeapTuple, LpFlags, Page};
 
+use super::losses;
 use super::row_ages::Now;
 use super::sums::Items;
 
@@ -49,6 +50,8 @@ pub struct HeapLook {
     pub xid_age: Option<u64>,
     /// Multixacts since the oldest one that a row names.
     pub multixact_age: Option<u64>,
+    /// A row says that a transaction committed of which `pg_xact` says that it did not.
+    pub is_against_status: bool,
 }
 
 impl HeapLook {
@@ -85,6 +88,7 @@ pub(super) fn judge<'a>(
     };
     let visibility = Visibility::new(cluster);
     let now = Now::of(fork);
+    let asks_status = losses::compares(fork);
     let mut before: Option<(Stamp, RowState)> = None;
     rows.reserve(page.line_pointer_count().into());
     for (number, pointer) in page.line_pointers() {
@@ -106,6 +110,8 @@ pub(super) fn judge<'a>(
             }
             look.add_ages(tuple, now);
             let state = visibility.state(tuple);
+            look.is_against_status |=
+                asks_status && !look.is_against_status && visibility.status_denies_insertion(tuple);
             before = Some((stamp, state));
             state
         });

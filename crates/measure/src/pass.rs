@@ -21,7 +21,7 @@ use super::job::Job;
 use super::page_rows::{PageRow, judge};
 use super::places::Places;
 use super::tally::Tally;
-use super::{LeafLook, MeasureOptions, PageAt, Sums};
+use super::{LeafLook, MeasureOptions, PageAt, Sums, losses};
 
 /// What cannot be read is one entry of the report for each MiB.
 const UNIT_BYTES: u64 = 1 << 20;
@@ -39,6 +39,13 @@ pub(super) struct Gathered {
     pub(super) is_moved: bool,
     /// The room that the places take, for as long as they are kept.
     room: Vec<Lease>,
+}
+
+impl Gathered {
+    /// Of all its parts.
+    pub(super) fn sum(&self, count: fn(&Tally) -> u64) -> u64 {
+        self.parts.iter().map(count).sum()
+    }
 }
 
 /// Who reads the pages.
@@ -312,6 +319,7 @@ impl<'p> Part<'p> {
         };
         if page.is_new() {
             self.tally.empty_pages += 1;
+            self.tally.emptied_pages += u64::from(losses::held_rows(&job.fork, block));
             return;
         }
         let fork = &job.fork;
@@ -326,6 +334,8 @@ impl<'p> Part<'p> {
             heap: heap.as_ref(),
             leaf: leaf.as_ref(),
         };
+        let is_denied = heap.is_some_and(|heap| heap.is_against_status);
+        self.tally.pages_against_status += u64::from(is_denied);
         let whole = self.tally.of_pages.add(&at);
         self.tally.broken_pages += u64::from(!whole);
         if let Some(walk) = &mut self.walk {

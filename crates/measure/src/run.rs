@@ -4,7 +4,6 @@ use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::num::NonZeroUsize;
 
-use pgclinic_cluster::inventory::Inventory;
 use pgclinic_cluster::unreachable::tell_relations;
 use pgclinic_cluster::{
     Catalog, Cluster, DatabaseContext, ForkContext, ForkFiles, ReadGap, selected, target_of,
@@ -18,7 +17,6 @@ use pgclinic_model::document::{
 };
 use pgclinic_model::{Progress, Selection};
 use pgclinic_scan::{Companion, DatabaseCompanion, WorkerPool};
-use pgclinic_source::Presence;
 use pgclinic_spill::{Limit, MemoryPlan, Part};
 
 use super::advice::{self, SeenDatabase};
@@ -28,7 +26,7 @@ use super::key_order::KeyOrder;
 use super::pass::Reader;
 use super::server_facts::ServerFacts;
 use super::toasted::Toasted;
-use super::{catalogs, index_hints, key_order, large_objects, pass, running};
+use super::{catalogs, index_hints, key_order, large_objects, losses, pass, running};
 
 /// What a measurement is asked to do.
 #[derive(Clone, Debug)]
@@ -181,6 +179,7 @@ pub(super) fn tell_passed_over(
 }
 
 pub(super) fn tell_troubles(cluster: &Cluster, coverage: &mut Coverage) {
+    losses::tell_wal(cluster, coverage);
     for trouble in &cluster.troubles {
         leave_out(coverage, trouble.what.clone(), trouble.why.clone());
     }
@@ -235,7 +234,7 @@ fn measure_database(
         catalog,
         forks: &forks,
     };
-    tell_missing(&view, options, &mut document.coverage);
+    losses::tell_missing(&view, options, &mut document.coverage);
     let chosen = forks.iter().filter(|files| is_measured(files));
     let chosen = chosen.filter(|files| selected::dependent(&options.selection, files, catalog));
     let coverage = &mut document.coverage;
@@ -248,38 +247,14 @@ fn measure_database(
     let source = cluster.source().as_ref();
     let reader = (reader, progress);
     pass::run(source, &mut jobs, options, reader, &mut document.coverage);
+    let name = catalog.database_name.clone();
+    let name = name.unwrap_or_else(|| database.to_string());
+    losses::tell(&jobs, &name, &mut document.coverage);
     let mut measured = figures(jobs, options, progress, &mut document.coverage);
     if database != 0 && !progress.is_interrupted() {
         tell_database(&view, options, &measured, document);
     }
     document.relations.append(&mut measured);
-}
-
-/// Relations of which nothing can be measured: their file is not there, or is none that can be
-/// read. What recovery makes or removes proves nothing.
-fn tell_missing(view: &DatabaseContext<'_>, options: &MeasureOptions, coverage: &mut Coverage) {
-    let Some(inventory) = Inventory::comparable(view) else {
-        return;
-    };
-    let source = view.cluster.source().as_ref();
-    for relation in inventory.relations() {
-        let files = inventory.fork(relation, Fork::Main);
-        let begins = files.is_some_and(|files| !files.segments.is_empty());
-        let Some(home) = inventory.home(relation).filter(|_| !begins) else {
-            continue;
-        };
-        let own = inventory.files(relation, home, Fork::Main);
-        if !selected::dependent(&options.selection, &own, view.catalog) {
-            continue;
-        }
-        let why = match Presence::of_file(source, &own.path(0)) {
-            Presence::Missing => "its file is missing".into(),
-            Presence::Unreadable(error) => error.to_string(),
-            Presence::There(_) => "it is a link, which is not followed".into(),
-        };
-        let what = format!("{} ({})", own.path(0), relation.qualified_name());
-        leave_out(coverage, what, why);
-    }
 }
 
 /// The forks in the folders of a database, and what cannot be listed.

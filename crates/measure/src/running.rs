@@ -21,6 +21,7 @@ use pgclinic_scan::live::{CatalogReads, FreshView, Left, Round, Rounds, RoundsEn
 use pgclinic_spill::Part;
 
 use super::job::Job;
+use super::losses::{self, MissingFile};
 use super::pass;
 use super::run::{self, MeasureOptions};
 
@@ -101,6 +102,7 @@ pub(super) fn measure(
         progress,
         document,
         open: BTreeMap::new(),
+        missing: BTreeMap::new(),
         catalog_reads: CatalogReads::default(),
     };
     if let Ok(RoundsEnd::Lost(why)) = rounds(&mut run, progress) {
@@ -121,6 +123,8 @@ struct Run<'a> {
     progress: &'a dyn Progress,
     document: &'a mut MeasureDocument,
     open: BTreeMap<Oid, Wanted>,
+    /// Files that were missing when their database was looked at last.
+    missing: BTreeMap<Oid, BTreeSet<MissingFile>>,
     catalog_reads: CatalogReads,
 }
 
@@ -152,8 +156,11 @@ impl Rounds for Run<'_> {
                 progress: self.progress,
                 round,
             };
-            let reads = &mut self.catalog_reads;
-            if let Some(wanted) = one.database(database, wanted, reads, self.document) {
+            let before = Before {
+                catalog_reads: &mut self.catalog_reads,
+                missing: self.missing.entry(database).or_default(),
+            };
+            if let Some(wanted) = one.database(database, wanted, before, self.document) {
                 self.open.insert(database, wanted);
             }
         }
@@ -163,6 +170,12 @@ impl Rounds for Run<'_> {
             Left::Something
         })
     }
+}
+
+/// What earlier rounds saw of a database.
+struct Before<'a> {
+    catalog_reads: &'a mut CatalogReads,
+    missing: &'a mut BTreeSet<MissingFile>,
 }
 
 struct OneRound<'a> {
@@ -178,9 +191,10 @@ impl OneRound<'_> {
         &self,
         database: Oid,
         wanted: Wanted,
-        catalog_reads: &mut CatalogReads,
+        before: Before<'_>,
         document: &mut MeasureDocument,
     ) -> Option<Wanted> {
+        let catalog_reads = before.catalog_reads;
         let names = self.view.replayed_cluster();
         if database != 0 && !names.databases.contains_key(&database) {
             let what = format!("database {database}");
@@ -202,7 +216,8 @@ impl OneRound<'_> {
         }
         tell_dropped(&wanted, &catalog, document);
         let moved = self.relations((&catalog, &forks), &wanted, document);
-        if !(moved.is_empty() || self.round.is_last()) {
+        let is_unsure = self.tell_missing((&catalog, &forks), before.missing, document);
+        if (!moved.is_empty() || is_unsure) && !self.round.is_last() {
             Some(Wanted::Moved(moved))
         } else {
             self.tell_unsteady(moved, document);
@@ -260,6 +275,33 @@ impl OneRound<'_> {
         let mut measured = run::figures(whole, options, self.progress, coverage);
         document.relations.append(&mut measured);
         moved
+    }
+
+    /// Files that are missing at two looks are gone; whether some were missing at this one for the
+    /// first time.
+    fn tell_missing(
+        &self,
+        (catalog, forks): (&Catalog, &[ForkFiles]),
+        before: &mut BTreeSet<MissingFile>,
+        document: &mut MeasureDocument,
+    ) -> bool {
+        let cx = DatabaseContext {
+            cluster: self.view.cluster(),
+            catalog,
+            forks,
+        };
+        let mut is_unsure = false;
+        let mut now = BTreeSet::new();
+        for (file, gap) in losses::missing_now(&cx, self.options) {
+            if before.contains(&file) {
+                gap.tell(&mut document.coverage);
+            } else {
+                is_unsure = true;
+            }
+            now.insert(file);
+        }
+        *before = now;
+        is_unsure
     }
 
     /// What moved at every look.

@@ -11,6 +11,10 @@ sums! {
         pub(super) pages: u64,
         pub(super) empty_pages: u64,
         pub(super) broken_pages: u64,
+        /// Pages of zeros that the visibility map says held rows.
+        pub(super) emptied_pages: u64,
+        /// Pages whose rows say of transactions what `pg_xact` denies.
+        pub(super) pages_against_status: u64,
     }
 }
 

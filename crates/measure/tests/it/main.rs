@@ -7,4 +7,5 @@
     clippy::string_slice,
     reason = "a test that panics has failed"
 )]
+mod losses;
 mod running;

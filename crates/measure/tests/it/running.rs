@@ -12,7 +12,7 @@ use pgclinic_model::{Glob, Progress, Selection};
 use pgclinic_servers::{Checksums, Server, Session};
 use pgclinic_source::DataDirectory;
 use pgclinic_spill::MemoryPlan;
-use pgclinic_testkit::{TempCopy, all_majors, copy_of, seed};
+use pgclinic_testkit::{Quiet, TempCopy, all_majors, copy_of, open, seed};
 
 /// Statements that run when the files of a database have been listed and none was read yet, once
 /// for each database.
@@ -37,7 +37,7 @@ impl Progress for Meanwhile {
     }
 }
 
-fn started(major: u16) -> (TempCopy, Server) {
+pub(crate) fn started(major: u16) -> (TempCopy, Server) {
     let mut all = all_majors().into_iter();
     let installation = all.find(|one| one.major == major).expect("a major");
     let copy = copy_of(&seed(&installation, Checksums::On));
@@ -47,8 +47,29 @@ fn started(major: u16) -> (TempCopy, Server) {
 
 /// `deeds` happen one a look, the first one first.
 fn measured(pgdata: &Path, session: Session, deeds: &[&'static str]) -> MeasureDocument {
+    let meanwhile = Meanwhile {
+        session: Mutex::new(session),
+        statements: Mutex::new(deeds.iter().rev().copied().collect()),
+    };
+    measured_with(&beside_a_server(pgdata), &meanwhile)
+}
+
+/// Nothing happens beside a server.
+pub(crate) fn measured_quietly(pgdata: &Path) -> MeasureDocument {
+    measured_with(&beside_a_server(pgdata), &Quiet)
+}
+
+/// No server runs.
+pub(crate) fn measured_at_rest(pgdata: &Path) -> MeasureDocument {
+    measured_with(&open(pgdata), &Quiet)
+}
+
+fn beside_a_server(pgdata: &Path) -> Cluster {
     let source = DataDirectory::open_beside_a_server(pgdata).expect("a directory");
-    let cluster = Cluster::open(OpenOptions::of(Arc::new(source)).running()).expect("a cluster");
+    Cluster::open(OpenOptions::of(Arc::new(source)).running()).expect("a cluster")
+}
+
+fn measured_with(cluster: &Cluster, progress: &dyn Progress) -> MeasureDocument {
     let options = MeasureOptions {
         threads: NonZeroUsize::MIN,
         selection: Selection {
@@ -61,11 +82,7 @@ fn measured(pgdata: &Path, session: Session, deeds: &[&'static str]) -> MeasureD
         trial_clock: None,
         server: ServerFacts::default(),
     };
-    let meanwhile = Meanwhile {
-        session: Mutex::new(session),
-        statements: Mutex::new(deeds.iter().rev().copied().collect()),
-    };
-    let document = measure_cluster(&cluster, &options, &meanwhile);
+    let document = measure_cluster(cluster, &options, progress);
     assert!(document.coverage.is_balanced(), "{:?}", document.coverage);
     document
 }
@@ -77,7 +94,7 @@ fn named<'a>(document: &'a MeasureDocument, name: &str) -> Vec<&'a MeasuredRelat
 }
 
 /// What was not measured though it is there, and what is gone.
-fn gaps(document: &MeasureDocument) -> Vec<(&str, &str, bool)> {
+pub(crate) fn gaps(document: &MeasureDocument) -> Vec<(&str, &str, bool)> {
     let all = document.coverage.not_checked.iter();
     all.map(|gap| (&*gap.what, &*gap.why, gap.inherent))
         .collect()

@@ -2,7 +2,6 @@
 
 use pgclinic_cluster::{Cluster, ForkFiles};
 use pgclinic_format::checksum::page_checksum;
-use pgclinic_format::visibility_map::{bits, heap_blocks_per_page};
 use pgclinic_format::{BlockNo, Page};
 
 use crate::carve::PageState;
@@ -60,13 +59,5 @@ pub(super) fn map_marks(cluster: &Cluster, table: &Table, block: BlockNo) -> boo
 
 /// What the visibility map of a table says of a block; 0 where it does not reach so far.
 pub(super) fn map_bits(cluster: &Cluster, files: &ForkFiles, block: BlockNo) -> u8 {
-    let page_bytes = usize::try_from(cluster.build.block_size).unwrap_or(8192);
-    let per_page = heap_blocks_per_page(page_bytes).max(1);
-    let block = u64::from(block);
-    let of_page = |number| {
-        let bytes = cluster.map_page_of(files, number)?;
-        bits(Page::parse(&bytes)?, block % per_page)
-    };
-    let number = BlockNo::try_from(block / per_page);
-    number.ok().and_then(of_page).unwrap_or(0)
+    cluster.map_bits(files, block)
 }
