@@ -12,7 +12,7 @@ mod regions;
 
 pub(crate) use page_state::{PageState, is_row};
 pub(crate) use probe::Probe;
-pub(crate) use realign::realigned;
+pub(crate) use realign::{Realigned, realigned};
 pub(crate) use regions::{derived_pointers, is_covered, is_filled, uncovered};
 
 use pgclinic_format::heap_tuple::{
@@ -25,6 +25,8 @@ use pgclinic_format::{BlockNo, HeapTuple, LinePointer, LpFlags, Page};
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Found<'p> {
     pub(crate) tuple: HeapTuple<'p>,
+    /// Where on the page it begins, in bytes.
+    pub(crate) at: usize,
     /// Where it stood: by a line pointer, or as the row itself says; item 0 where neither tells.
     pub(crate) place: Tid,
 }
@@ -86,7 +88,8 @@ fn named<'p>(
             block,
             offset: *item,
         };
-        Some(Found { tuple, place })
+        let at = usize::from(pointer.lp_off());
+        Some(Found { tuple, at, place })
     });
     found.collect()
 }
@@ -112,6 +115,7 @@ fn between_rows<'p>(
             .collect();
         found.extend(without_overlaps(candidates).map(|candidate| Found {
             tuple: candidate.tuple,
+            at: candidate.at,
             place: own_place(candidate.tuple, block),
         }));
     }

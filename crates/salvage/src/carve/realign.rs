@@ -22,13 +22,19 @@ const LAYOUT_VERSION: usize = 4;
 /// Places that are tried: the word is rare.
 const CANDIDATES_MAX: usize = 32;
 
-/// The bytes of the page where they stood before they were moved, and by how many bytes that was;
-/// nothing where no place has more line pointers that name rows than the page has as it lies there.
-pub(crate) fn realigned(
-    page: Page<'_>,
-    block: BlockNo,
-    probe: &Probe<'_>,
-) -> Option<(Vec<u8>, isize)> {
+/// A page as it was before its content was moved.
+pub(crate) struct Realigned {
+    /// Its bytes where they stood, with zeros in the place of those that are lost.
+    pub(crate) bytes: Vec<u8>,
+    /// By how many bytes the content was moved.
+    pub(crate) moved: isize,
+    /// Where the lost bytes at its end begin.
+    pub(crate) known_bytes: usize,
+}
+
+/// Moves the content back; nothing where no place has more line pointers that name rows than the
+/// page has as it lies there.
+pub(crate) fn realigned(page: Page<'_>, block: BlockNo, probe: &Probe<'_>) -> Option<Realigned> {
     let rows_of = |page: Page<'_>| named(page, block, &derived_pointers(page), probe).len();
     let mut best = (rows_of(page), None);
     for at in header_words(page) {
@@ -39,7 +45,16 @@ pub(crate) fn realigned(
         let rows = Page::parse(&bytes).map_or(0, rows_of);
         if rows > best.0 {
             let moved = at.checked_signed_diff(SIZE_AND_VERSION_AT)?;
-            best = (rows, Some((bytes, moved)));
+            let lost = usize::try_from(moved).unwrap_or(0);
+            let known_bytes = page.len().saturating_sub(lost);
+            best = (
+                rows,
+                Some(Realigned {
+                    bytes,
+                    moved,
+                    known_bytes,
+                }),
+            );
         }
     }
     best.1

@@ -18,7 +18,7 @@ use super::pass::Gathering;
 use super::reading::{ALL_VISIBLE, HELD_ROWS, look, map_bits, map_marks};
 use super::roots::sum_of_roots;
 use super::suspects::suspect_row;
-use crate::carve::{self, Found, PageState, Probe};
+use crate::carve::{self, Found, PageState, Probe, Realigned};
 use crate::readable::Readable;
 use crate::shape::Column;
 use crate::texts::Texts;
@@ -75,6 +75,34 @@ pub(super) struct Printing<'c> {
     /// Where in the rows of `out` the row at hand begins.
     pub(super) row_start: usize,
     pub(super) tally: Tally,
+}
+
+/// A page, and where the bytes of it end that are known.
+#[derive(Clone, Copy)]
+struct PartOfPage<'p> {
+    page: Page<'p>,
+    known_bytes: usize,
+}
+
+impl<'p> PartOfPage<'p> {
+    fn all_of(page: Page<'p>) -> Self {
+        let known_bytes = usize::MAX;
+        PartOfPage { page, known_bytes }
+    }
+}
+
+/// The same of a row.
+#[derive(Clone, Copy)]
+struct PartOfRow<'p> {
+    tuple: HeapTuple<'p>,
+    known_bytes: usize,
+}
+
+impl<'p> PartOfRow<'p> {
+    fn all_of(tuple: HeapTuple<'p>) -> Self {
+        let known_bytes = usize::MAX;
+        PartOfRow { tuple, known_bytes }
+    }
 }
 
 impl<'c> Worker<'c> {
@@ -229,11 +257,16 @@ impl<'c> Worker<'c> {
             PageState::Empty => self.note_empty(block, printing),
             PageState::Broken => {
                 let moved = self.realigned(page, block, printing);
-                let moved = moved.as_deref().and_then(Page::parse);
-                let page = moved.unwrap_or(page);
+                let known_bytes = moved.as_ref().map(|moved| moved.known_bytes);
+                let moved = moved.as_ref().and_then(|moved| Page::parse(&moved.bytes));
+                let page = PartOfPage {
+                    page: moved.unwrap_or(page),
+                    known_bytes: known_bytes.unwrap_or(usize::MAX),
+                };
                 self.print_carved(page, block, printing, carve::of_broken_page);
             }
             PageState::Emptied => {
+                let page = PartOfPage::all_of(page);
                 self.print_carved(page, block, printing, carve::of_broken_page);
             }
             PageState::Sound => {
@@ -244,6 +277,7 @@ impl<'c> Worker<'c> {
                 let (mut missed, mut found) = (covered.rejected, 0);
                 if !covered.is_whole {
                     missed += page.line_pointers_cut_off().len() as u64;
+                    let page = PartOfPage::all_of(page);
                     found = self.print_carved(page, block, printing, carve::of_gaps);
                 }
                 printing.tally.rows.lost += missed.saturating_sub(found);
@@ -329,7 +363,8 @@ impl<'c> Worker<'c> {
                 printing.tally.tell_row(place, why);
             }
             let doubts = [doubt, why, misplaced.as_deref()];
-            self.print_row(tuple, (place, verdict), doubts, printing);
+            let row = PartOfRow::all_of(tuple);
+            self.print_row(row, (place, verdict), doubts, printing);
         }
         printing.tally.pages_against_status += u64::from(is_against_status);
         Covered {
@@ -360,24 +395,25 @@ impl<'c> Worker<'c> {
         page: Page<'_>,
         block: BlockNo,
         printing: &mut Printing<'c>,
-    ) -> Option<Vec<u8>> {
+    ) -> Option<Realigned> {
         let readable = &mut self.bench.as_mut()?.readable;
         let mut fits = |attribute: usize, value: &[u8]| readable.fits(attribute, value);
         let log = &self.crew.cluster.transactions;
         let work = printing.work;
         let probe = Probe::new(&work.table.layouts, work.blocks, log, &mut fits);
-        let (bytes, moved) = carve::realigned(page, block, &probe)?;
+        let realigned = carve::realigned(page, block, &probe)?;
+        let moved = realigned.moved;
         let why = format!(
             "the content of the page was moved by {moved} bytes: it was read where it stood"
         );
         printing.tally.lose(LossPlace::page(block, why));
-        Some(bytes)
+        Some(realigned)
     }
 
     /// Rows that are found by their structure; how many.
     fn print_carved<'p>(
         &mut self,
-        page: Page<'p>,
+        PartOfPage { page, known_bytes }: PartOfPage<'p>,
         block: BlockNo,
         printing: &mut Printing<'c>,
         find: for<'f> fn(Page<'p>, BlockNo, &mut Probe<'f>) -> Vec<Found<'p>>,
@@ -392,14 +428,18 @@ impl<'c> Worker<'c> {
         let mut probe = Probe::new(&printing.work.table.layouts, blocks, log, &mut fits);
         let found = find(page, block, &mut probe);
         let count = found.len() as u64;
-        for Found { tuple, place } in found {
+        for Found { tuple, at, place } in found {
             let verdict = match VersionFate::of(&self.visibility, tuple, place) {
                 verdict if verdict.counts() => VersionFate::Carved,
                 verdict => verdict,
             };
             let is_told = verdict == VersionFate::Carved;
             let doubt = words_of(VersionFate::Carved).filter(|_| !is_told);
-            self.print_row(tuple, (place, verdict), [doubt, None, None], printing);
+            let row = PartOfRow {
+                tuple,
+                known_bytes: known_bytes.saturating_sub(at),
+            };
+            self.print_row(row, (place, verdict), [doubt, None, None], printing);
         }
         count
     }
@@ -417,7 +457,7 @@ impl<'c> Worker<'c> {
 
     fn print_row(
         &mut self,
-        tuple: HeapTuple<'_>,
+        PartOfRow { tuple, known_bytes }: PartOfRow<'_>,
         (place, verdict): (Tid, VersionFate),
         doubts: [Option<&str>; 3],
         printing: &mut Printing<'c>,
@@ -451,6 +491,7 @@ impl<'c> Worker<'c> {
             chunk_bytes: crew.cluster.build.toast_chunk,
             value_bytes_max: crew.value_bytes_max(),
             writes_all: bench.writes_all,
+            known_bytes,
         };
         self.cells.fill(tuple, place, verdict, &mut taking);
         let mut faults = self.cells.faults().iter();

@@ -62,6 +62,20 @@ fn step(walk: &mut Attributes<'_>, skipped: usize) -> Option<Result<Attribute, A
     walk.next()
 }
 
+/// Bytes that are lost say this of the attribute, all or some of them.
+fn reaches_beyond(
+    found: &Result<Attribute, AttributeFault>,
+    tuple: HeapTuple<'_>,
+    known_bytes: usize,
+) -> bool {
+    match found {
+        _ if usize::from(tuple.t_hoff()) > known_bytes => true,
+        Ok(Attribute::Value(range)) => range.end > known_bytes,
+        Ok(Attribute::Null | Attribute::Missing) => false,
+        Err(_) => true,
+    }
+}
+
 #[inline]
 fn is_null(bitmap: &[u8], index: usize) -> bool {
     let byte = bitmap.get(index / 8);
@@ -131,6 +145,9 @@ pub(crate) struct Taking<'a, 'b> {
     pub(crate) value_bytes_max: u64,
     /// The short walk is tried first: [`writes_all`] says so of the table.
     pub(crate) writes_all: bool,
+    /// Where the bytes of the row end that are known; others in their place stand for those that
+    /// are lost.
+    pub(crate) known_bytes: usize,
 }
 
 /// The columns that are written are those of the table's rows, one by one, and their types are
@@ -183,6 +200,10 @@ impl RowValues {
         taking: &mut Taking<'_, '_>,
     ) {
         self.mended = None;
+        if taking.known_bytes < tuple.bytes().len() {
+            self.take(tuple, place, verdict, taking);
+            return;
+        }
         if mending::is_sound(tuple, &taking.table.layouts) {
             self.take(tuple, place, verdict, taking);
             if !self.has_rest {
@@ -214,7 +235,8 @@ impl RowValues {
         self.used = 0;
         self.forget_large();
         self.has_rest = false;
-        let may_be_plain = taking.writes_all && !tuple.has(HEAP_HASEXTERNAL);
+        let is_cut = taking.known_bytes < tuple.bytes().len();
+        let may_be_plain = taking.writes_all && !is_cut && !tuple.has(HEAP_HASEXTERNAL);
         if may_be_plain && self.take_plain(tuple, &taking.table.layouts).is_some() {
             return;
         }
@@ -240,6 +262,11 @@ impl RowValues {
                 None => step(&mut walk, skipped),
             };
             let slot = match attribute {
+                Some(found) if is_cut && reaches_beyond(&found, tuple, taking.known_bytes) => {
+                    // What follows stands beyond too.
+                    behind = Some(Vec::new().into_iter());
+                    self.lose(number, FaultKind::CutOff)
+                }
                 Some(Ok(Attribute::Null)) => Slot::Null,
                 Some(Ok(Attribute::Missing)) => self.missing(column, number, attlen),
                 Some(Ok(Attribute::Value(range))) => {
@@ -262,7 +289,7 @@ impl RowValues {
             };
             self.slots.push(slot);
         }
-        let is_walked = behind.is_none() && self.faults.is_empty();
+        let is_walked = behind.is_none() && self.faults.is_empty() && !is_cut;
         self.doubt_types(&taking.table.columns);
         if is_walked {
             let left = taking.table.layouts.len().saturating_sub(next_attribute);

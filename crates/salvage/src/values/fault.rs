@@ -20,6 +20,8 @@ pub struct Fault {
 pub enum FaultKind {
     /// The row ends or makes no sense here: this value and those behind it are lost.
     Walk(AttributeFaultKind),
+    /// Some of its bytes stood on a part of the page that is lost.
+    CutOff,
     /// Its header makes no sense.
     Header(VarlenaFault),
     /// Chunks are missing in the TOAST relation.
@@ -63,7 +65,10 @@ impl FaultKind {
 
     /// Where the values of the row begin and end is lost with it.
     pub(crate) fn tears_row(&self) -> bool {
-        matches!(self, FaultKind::Walk(_) | FaultKind::Header(_))
+        matches!(
+            self,
+            FaultKind::Walk(_) | FaultKind::CutOff | FaultKind::Header(_)
+        )
     }
 }
 
@@ -75,6 +80,9 @@ impl fmt::Display for FaultKind {
                 "the row makes no sense from here on: {}",
                 walk_words(*kind)
             ),
+            FaultKind::CutOff => {
+                f.write_str("the end of the page is lost, and bytes of the value with it")
+            }
             FaultKind::Header(fault) => f.write_str(&header_words(*fault)),
             FaultKind::Chunks {
                 value,

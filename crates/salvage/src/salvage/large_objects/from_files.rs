@@ -176,6 +176,7 @@ fn each_row(
                 }
                 account.rows.live += 1;
                 let mut taking = Taking {
+                    known_bytes: usize::MAX,
                     table,
                     chunks: None,
                     partial: Partial::Null,
