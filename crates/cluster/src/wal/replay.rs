@@ -316,6 +316,19 @@ impl Replay {
         self.end.why == EndReason::NoPage
     }
 
+    /// The log ends where a file does, and the next one begins with zeros: a server that goes on
+    /// writes the first page of a file before any other, so that it never came to this one, or
+    /// zeros were put over it.
+    pub fn ends_before_zeros(&self, shape: &Shape) -> bool {
+        let at = self.end.at.max(self.end.record);
+        let page = shape.page_of(at);
+        let is_zero = matches!(
+            self.end.why,
+            EndReason::Page(PageFault::Magic { found: 0, .. })
+        );
+        is_zero && shape.segment_of(page) == page
+    }
+
     /// What stands where the next page should is neither one that was never written nor one of an
     /// older use of the file.
     fn ends_in_garbage(&self) -> bool {

@@ -247,17 +247,24 @@ fn wal_gap(replay: Option<&ReplayAccount>) -> Option<NotChecked> {
     }
 }
 
-/// The log of a crash ends with its last file, as it does where the next one is lost.
+/// The log of a crash ends where one of its files does, as it does where the next one is lost or
+/// overwritten with zeros.
 fn wal_may_go_on(cluster: &Cluster) -> Option<NotChecked> {
-    let crashed = cluster.recovery()?.start.kind == StartKind::Crash && !cluster.is_running();
+    let recovery = cluster.recovery()?;
+    let crashed = recovery.start.kind == StartKind::Crash && !cluster.is_running();
     let replay = cluster.replay().filter(|_| crashed)?;
     let end = replay.end.record;
+    let open = if replay.ends_with_its_files() {
+        "where its last file ends: whether a further file followed, no file shows. A server that was idle after pg_switch_wal leaves it so"
+    } else if replay.ends_before_zeros(&recovery.shape) {
+        "where a file ends, and the next one begins with zeros: whether anything stood there, no file shows. A server that made it beforehand and never came to it leaves it so, and starts without a word in either case"
+    } else {
+        return None;
+    };
     let why = format!(
-        "the write-ahead log ends at {end}, where its last file ends: whether a further file followed, no file shows. A server that was idle after pg_switch_wal leaves it so; else WAL from {end} on is needed, from an archive, a standby or a backup of pg_wal"
+        "the write-ahead log ends at {end}, {open}; else WAL from {end} on is needed, from an archive, a standby or a backup of pg_wal"
     );
-    replay
-        .ends_with_its_files()
-        .then(|| not_salvaged(CHANGES, &why))
+    Some(not_salvaged(CHANGES, &why))
 }
 
 /// What the pages that were read show of others that are not there.

@@ -163,9 +163,10 @@ fn without_wal_a_crash_is_never_whole() {
     assert_eq!(account.outcome, Outcome::Incomplete);
 }
 
-/// The last segment is gone, and the one before it ends with a switch: no record goes on in it.
+/// The last segment holds nothing but zeros, or is gone, and the one before it ends with a switch:
+/// no record goes on in it.
 #[test]
-fn a_log_that_ends_with_its_last_file_is_not_taken_for_all_there_was() {
+fn a_log_that_ends_with_a_file_is_not_taken_for_all_there_was() {
     let copy = copy_of(&seed(&server(15), Checksums::On));
     let mut running = copy.start().expect("a server");
     let mut session = running.connect("clinic").expect("a session");
@@ -184,6 +185,14 @@ fn a_log_that_ends_with_its_last_file_is_not_taken_for_all_there_was() {
     let folder = tempfile::tempdir().expect("a directory");
     let whole = salvaged(&copy.pgdata, &options(&folder.path().join("whole"), "copy"));
     assert_eq!(whole.outcome, Outcome::Whole, "{:#?}", whole.not_salvaged);
+    let last = copy.pgdata.join("pg_wal").join(&file);
+    let bytes = fs::metadata(&last).expect("a file").len();
+    fs::write(&last, vec![0; bytes as usize]).expect("zeroed");
+    let zeroed = folder.path().join("zeroed");
+    let account = salvaged(&copy.pgdata, &options(&zeroed, "copy"));
+    let words = why(&account, "changes since");
+    assert!(words.contains("the next one begins with zeros"), "{words}");
+    assert_eq!(account.outcome, Outcome::Incomplete);
     for path in segments(&copy.pgdata) {
         let name = path.file_name().expect("a name");
         if *name.to_string_lossy() >= *file {

@@ -132,7 +132,6 @@ pub(super) const NO_CHECKSUM: &str =
     "without data checksums nothing can verify values and headers of rows";
 const NO_INDEX: &str = "the page is sound and the table has no index: nothing else names its rows";
 const UNUSED_BUCKET: &str = "pages of buckets that no split has reached yet are all zero by nature";
-const LAST_WAL: &str = "a file of zeros is what a server makes beforehand for the WAL to come";
 
 const fn catalog(name: &'static str, relation: &'static str) -> Witness {
     witness(
@@ -305,18 +304,11 @@ pub(super) static WITNESSES: &[Witness] = &[
         Object::Newest("pg_multixact/members"),
         NoticedWhen::WithRows,
     ),
-    Witness {
-        blind: &[Blind {
-            hurt: Hurt::Zeroed,
-            state: Some("crashed"),
-            why: LAST_WAL,
-        }],
-        ..witness(
-            "wal-segment",
-            Object::Newest("pg_wal"),
-            NoticedWhen::WithRows,
-        )
-    },
+    witness(
+        "wal-segment",
+        Object::Newest("pg_wal"),
+        NoticedWhen::WithRows,
+    ),
     witness("pg_wal", Object::Directory("pg_wal"), NoticedWhen::Always),
     witness(
         "pg_xact-directory",
