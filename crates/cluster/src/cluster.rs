@@ -26,7 +26,7 @@ use crate::state::{Recovered, State};
 use crate::transaction_log::TransactionLog;
 use crate::wal::{Chain, LabelState, Recovery, Replay, WalSurvey, is_signalled};
 
-/// Bytes of older WAL that are read for a witness alone.
+/// Bytes of older WAL that are read for a witness alone where nothing raises the question.
 const ASIDE_BYTES: u64 = 256 << 20;
 /// Bytes that a shutdown checkpoint takes in the WAL at most, page headers included.
 pub const CHECKPOINT_BYTES: u64 = 256;
@@ -94,7 +94,7 @@ pub(crate) struct WalReadings {
     recovery: OnceLock<Option<Recovery>>,
     replay: OnceLock<Option<Replay>>,
     survey: OnceLock<Option<WalSurvey>>,
-    older: OnceLock<Option<Chain>>,
+    pub(crate) older: OnceLock<Option<Chain>>,
     recent: OnceLock<Option<Chain>>,
 }
 

@@ -6,12 +6,34 @@ use pgclinic_format::BlockNo;
 
 use crate::cluster::Cluster;
 use crate::files::ForkFiles;
-use crate::wal::{Replay, ReplayEffect};
+use crate::wal::{Chain, Replay, ReplayEffect};
 
 impl Cluster {
-    /// Blocks of this main fork that must be there and hold something; where recovery is due those
-    /// past the end of its files alone, and nothing where a server runs.
+    /// Blocks of this main fork that must be there and hold something, by all WAL that there is;
+    /// where recovery is due those past the end of its files alone, and nothing where a server
+    /// runs.
     pub fn logged_blocks(&self, fork: &ForkFiles) -> Vec<BlockNo> {
+        self.logged_blocks_by(fork, Cluster::older_wal)
+    }
+
+    /// The same by WAL that was read already, or is soon read.
+    pub fn logged_blocks_aside(&self, fork: &ForkFiles) -> Vec<BlockNo> {
+        self.logged_blocks_by(fork, Cluster::older_wal_aside)
+    }
+
+    /// WAL from before the last checkpoint was asked, and speaks of more blocks than are
+    /// remembered: it says nothing.
+    pub fn older_wal_overflows(&self) -> bool {
+        let older = self.wal.older.get();
+        let older = older.and_then(Option::as_ref);
+        older.is_some_and(Chain::overflows)
+    }
+
+    fn logged_blocks_by<'c>(
+        &'c self,
+        fork: &ForkFiles,
+        older: impl FnOnce(&'c Cluster) -> Option<&'c Chain>,
+    ) -> Vec<BlockNo> {
         // Those of a cluster that was replayed in memory may be longer.
         let files = &self.fork_files(&fork.home, fork.filenode, fork.fork);
         let end = files.blocks(self.build.block_size, self.build.segment_bytes);
@@ -21,7 +43,7 @@ impl Cluster {
             let replay = self.replay();
             replay.map_or_else(Vec::new, |replay| before_recovery(replay, files, end))
         } else {
-            let older = self.older_wal_aside();
+            let older = older(self);
             older.map_or_else(Vec::new, |older| older.blocks_left(files.number(), end))
         }
     }

@@ -78,7 +78,11 @@ impl RelationCheck for FileTruncated {
 /// WAL has records of blocks behind the end, from before the last checkpoint; whether it has.
 fn tell_logged(relation: &RelationCx<'_>, out: &mut Findings) -> bool {
     let fork = relation.fork;
-    let logged = fork.cluster.map(|own| own.logged_blocks(fork.files));
+    // Only where something raises the question is WAL read for it, however much there is.
+    let logged = fork.cluster.map(|own| match counts_more(relation) {
+        true => own.logged_blocks(fork.files),
+        false => own.logged_blocks_aside(fork.files),
+    });
     let last = logged.and_then(|logged| logged.last().copied());
     let Some(last) = last.filter(|last| u64::from(*last) >= fork.blocks) else {
         return false;

@@ -202,6 +202,11 @@ impl Chain {
         self.touched.blocks_of(file).filter(is_left).collect()
     }
 
+    /// It speaks of more blocks than are remembered.
+    pub(crate) fn overflows(&self) -> bool {
+        self.touched.overflows()
+    }
+
     fn note(&mut self, record: &Record<'_>, shape: &Shape) {
         self.records += 1;
         let event = Event::of(record, shape.major);

@@ -174,6 +174,11 @@ impl Touched {
         !self.overflowed && !is_remade
     }
 
+    /// There were too many blocks to remember.
+    pub(crate) fn overflows(&self) -> bool {
+        self.overflowed
+    }
+
     fn overflow(&mut self) {
         self.overflowed = true;
         self.forks = HashMap::new();

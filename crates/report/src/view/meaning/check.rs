@@ -43,7 +43,7 @@ fn healthy(document: &CheckDocument) -> &'static str {
             "Every page that was read has a sound header; without data checksums, what else changed on a page was not noticed"
         }
         (Level::Structure, _) => {
-            "Every page that was read is sound in itself, and so are indexes and catalogs; whether rows, index entries and TOASTed values fit each other was not asked"
+            "Every page that was read is sound in itself, and so are indexes and catalogs; whether rows, index entries, TOASTed values and older WAL fit each other was not asked"
         }
         (Level::Full, _) => {
             "Every page that was read is sound, and all that was compared is right: rows, index entries and TOASTed values fit each other"
