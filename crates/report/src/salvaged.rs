@@ -174,6 +174,7 @@ fn witness_words(witness: &str) -> &str {
     match witness {
         "index-keys" => "by index keys",
         "index-entries" => "by index entries",
+        "foreign-keys" => "by foreign keys",
         "unreadable-rows" => "unreadable",
         "destination" => "refused by the destination",
         own if is_estimate(own) => "by estimate",

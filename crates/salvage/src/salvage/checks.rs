@@ -47,6 +47,8 @@ pub(super) struct Checks<'a> {
 struct KeyCheck {
     keys: u64,
     broken: u64,
+    /// Keys without a row in the table that they lead to, each once.
+    without_row: u64,
     listed: Vec<String>,
 }
 
@@ -68,11 +70,7 @@ impl Checks<'_> {
         &self,
         tables: &[TableAccount],
     ) -> Result<Vec<CheckAccount>, SalvageError> {
-        let saved: BTreeSet<Oid> = tables
-            .iter()
-            .filter(|table| table.file.is_some())
-            .map(|table| table.oid)
-            .collect();
+        let saved = saved_of(tables);
         let mut found = Vec::new();
         for key in keys_of(self.cluster, self.catalog) {
             if !saved.contains(&key.table) || self.progress.is_interrupted() {
@@ -97,6 +95,43 @@ impl Checks<'_> {
             found.push(account);
         }
         Ok(found)
+    }
+
+    /// Counts rows of tables that are lost by the keys of others, where no index tells: the tables
+    /// for which `is_wanted`.
+    pub(super) fn count_by_foreign_keys(
+        &self,
+        tables: &mut [TableAccount],
+        is_wanted: impl Fn(&TableAccount) -> bool,
+    ) -> Result<(), SalvageError> {
+        if !tables.iter().any(&is_wanted) {
+            return Ok(());
+        }
+        let saved = saved_of(tables);
+        let keys = keys_of(self.cluster, self.catalog);
+        for table in tables.iter_mut().filter(|table| is_wanted(table)) {
+            let oid = table.oid;
+            let leads_here = |key: &&Key| {
+                let tables = match &key.kind {
+                    KeyKind::Foreign { tables, .. } => tables.as_slice(),
+                    KeyKind::Unique { .. } => &[],
+                };
+                // Of a partitioned table nobody knows in which partition the row stood.
+                tables == [oid] && key.table != oid && saved.contains(&key.table)
+            };
+            let mut most = 0;
+            for key in keys.iter().filter(leads_here) {
+                if let Ok(found) = self.look(key, &saved)? {
+                    most = most.max(found.without_row);
+                }
+            }
+            // Not all rows of the table may have been met.
+            if self.progress.is_interrupted() {
+                return Ok(());
+            }
+            table.count_by_foreign_keys(most);
+        }
+        Ok(())
     }
 
     fn account_of(&self, key: &Key) -> Option<CheckAccount> {
@@ -265,6 +300,12 @@ impl Checks<'_> {
     }
 }
 
+/// Tables that were written.
+fn saved_of(tables: &[TableAccount]) -> BTreeSet<Oid> {
+    let written = tables.iter().filter(|table| table.file.is_some());
+    written.map(|table| table.oid).collect()
+}
+
 /// Puts the columns into the order in which rows hold them; for each column of the key, which of
 /// them it is.
 fn in_order_of_attributes(table: &mut Table) -> Vec<usize> {
@@ -326,6 +367,7 @@ fn orphaned(own: SortedRecords, parents: SortedRecords, is_full: bool) -> io::Re
             parent = next_key(&mut parents)?;
         }
         if parent.as_ref().is_none_or(|(parent, _)| *parent != key) {
+            looked.without_row += 1;
             looked.list(&key, rows);
         }
     }
@@ -431,6 +473,7 @@ mod tests {
         ];
         let looked = orphaned(sorted(&own), sorted(&parents), false).expect("read");
         assert_eq!((looked.keys, looked.broken), (6, 2));
+        assert_eq!(looked.without_row, 1);
         assert_eq!(looked.listed, ["c,1"]);
         let looked = orphaned(sorted(&own), sorted(&parents), true).expect("read");
         assert_eq!(looked.broken, 3);

@@ -89,9 +89,24 @@ impl LossSearch<'_> {
             }
         }
         let catalog = self.witnesses.catalog;
+        gaps.extend(self.wal_gap(&absent));
         gaps.extend(without_witness(catalog, &absent, NO_INDEX));
         gaps.extend(without_witness(catalog, &earlier, EARLIER));
         Ok(gaps)
+    }
+
+    /// Tables for which WAL alone would speak, where it speaks of more than can be kept.
+    fn wal_gap(&self, tables: &[&TableAccount]) -> Option<NotChecked> {
+        let is_open = !tables.is_empty() && self.witnesses.as_it_lies.older_wal_overflows();
+        is_open.then(|| {
+            let what = format!(
+                "whether pages of {} of database {} were emptied or truncated",
+                plural(tables.len() as u64, "table"),
+                database_name(self.witnesses.catalog)
+            );
+            let why = "only WAL from before the last checkpoint tells of them, and it speaks of more blocks than can be remembered: salvage a copy whose pg_wal keeps the newest of those files alone";
+            not_salvaged(&what, why)
+        })
     }
 
     fn note(&self, table: &mut TableAccount, witness: &Witness) {
@@ -241,6 +256,15 @@ impl LossSearch<'_> {
                 ..not_salvaged(&what, &why)
             }
         })
+    }
+}
+
+/// No index tells which rows of the table are missing, and some may be.
+pub(super) fn needs_other_keys(table: &TableAccount, asked: &Asked) -> bool {
+    match asked.get(&table.oid) {
+        Some(Witness::Broken(_) | Witness::Partial(_)) => true,
+        Some(Witness::Earlier(_)) => is_hurt(table),
+        _ => false,
     }
 }
 

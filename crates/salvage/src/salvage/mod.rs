@@ -94,7 +94,7 @@ use crate::shape::{MainForks, Table};
 use crate::texts::fields_of;
 use database_job::DatabaseJob;
 use database_text::{charset_of, kept_encoding, style_of};
-use loss_search::{Asked, LossSearch};
+use loss_search::{Asked, LossSearch, needs_other_keys};
 use lost_keys::Search;
 use ordered_files::{LineDestination, OrderedFiles, OutputFile};
 use replaying::Replaying;
@@ -514,14 +514,15 @@ impl FolderWork<'_> {
         } = search.witnesses;
         let (options, progress) = (self.options, self.progress);
         account.not_salvaged.extend(search.count(tables, asked)?);
+        let checks = checks::Checks {
+            cluster,
+            catalog,
+            files,
+            options,
+            progress,
+        };
+        checks.count_by_foreign_keys(tables, |table| needs_other_keys(table, asked))?;
         if options.verify {
-            let checks = checks::Checks {
-                cluster,
-                catalog,
-                files,
-                options,
-                progress,
-            };
             account.checks.extend(checks.of_tables(tables)?);
             let counts = counts::Counts {
                 cluster,

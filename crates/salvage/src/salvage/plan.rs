@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use pgclinic_cluster::{Catalog, Charset, Cluster, ForkFiles, Persistence, RelKind, Relation};
+use pgclinic_cluster::{
+    Catalog, Charset, Cluster, ForkFiles, Persistence, ReadGap, RelKind, Relation,
+};
 use pgclinic_format::Oid;
 use pgclinic_format::index_page::AccessMethod;
 use pgclinic_format::types::FIRST_NORMAL_OID;
@@ -62,6 +64,9 @@ fn is_of(given: &GivenTable, relation: &Relation) -> bool {
     given.name == relation.name && (schema == relation.schema || schema_is_lost)
 }
 
+/// How the names of gaps begin that are of catalogs which tell of types alone.
+const CATALOGS_OF_TYPES: [&str; 3] = ["catalog pg_type ", "catalog pg_enum ", "catalog pg_range "];
+
 /// What is to be done in one database.
 #[derive(Default)]
 pub(crate) struct Plan {
@@ -90,9 +95,6 @@ impl Plan {
             given: given.to_vec(),
             ..Plan::default()
         };
-        let troubles = catalog.troubles.iter().chain(&files.troubles);
-        plan.not_salvaged
-            .extend(troubles.map(|trouble| not_salvaged(&trouble.what, &trouble.why)));
         plan.not_salvaged
             .extend(lost_relations::not_whole(catalog, selection));
         let wanted: Vec<&Relation> = catalog
@@ -117,12 +119,33 @@ impl Plan {
                 cluster,
             );
         }
+        let is_concerned = |gap: &&ReadGap| plan.is_concerned_by(gap, selection);
+        let troubles = catalog.troubles.iter().chain(&files.troubles);
+        let troubles = troubles.filter(is_concerned);
+        let troubles = troubles.map(|trouble| not_salvaged(&trouble.what, &trouble.why));
+        let troubles: Vec<NotChecked> = troubles.collect();
+        plan.not_salvaged.splice(0..0, troubles);
         assert_eq!(
             selected,
             plan.tables.len() + plan.refused,
             "every table of the selection is planned, or its reason is reported"
         );
         plan
+    }
+
+    /// Who names tables wants to hear of those: types that none of them has may be lost.
+    fn is_concerned_by(&self, gap: &ReadGap, selection: &Selection) -> bool {
+        let is_of_types = CATALOGS_OF_TYPES
+            .iter()
+            .any(|catalog| gap.what.starts_with(catalog));
+        let has_types = |planned: &Planned| {
+            let mut columns = planned.table.columns.iter();
+            columns.all(|column| column.lost_type().is_none())
+        };
+        selection.relations.is_empty()
+            || !is_of_types
+            || self.refused > 0
+            || !self.tables.iter().all(has_types)
     }
 
     /// Notes which files would have been changed by records that could not be applied.

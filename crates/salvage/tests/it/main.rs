@@ -19,6 +19,7 @@ mod from_a_server;
 mod from_a_server_locks;
 mod from_a_server_losses;
 mod from_a_server_more;
+mod further_witnesses;
 mod guess;
 mod injuries;
 mod into_a_server;

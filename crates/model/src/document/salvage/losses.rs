@@ -15,8 +15,8 @@ use super::TableAccount;
 /// Rows that are lost, by the witness that counts them.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct LostBy {
-    /// `index-keys`, `index-entries`, `unreadable-rows`, `destination`, `rows-per-page` or
-    /// `pg-class`.
+    /// `index-keys`, `index-entries`, `foreign-keys`, `unreadable-rows`, `destination`,
+    /// `rows-per-page` or `pg-class`.
     pub witness: String,
     /// How many.
     pub rows: u64,
@@ -33,6 +33,8 @@ pub struct LostBy {
 pub const INDEX_KEYS: &str = "index-keys";
 /// Entries of an index.
 pub const INDEX_ENTRIES: &str = "index-entries";
+/// Keys that live rows of other tables refer to.
+const FOREIGN_KEYS: &str = "foreign-keys";
 /// Line pointers that name no row, and rows that a server does not give.
 const UNREADABLE: &str = "unreadable-rows";
 /// The destination took them not.
@@ -206,6 +208,26 @@ impl TableAccount {
         self.rows.lost_estimated = self.rows.lost.saturating_sub(known);
         self.lost_by = lost;
         self.is_counted = true;
+    }
+
+    /// Counts rows that are missing by so many keys to which rows of other tables refer: no fewer
+    /// are lost. What was counted otherwise, or is an estimate, stays where it is more.
+    pub fn count_by_foreign_keys(&mut self, keys: u64) {
+        let is_of_rows = |by: &LostBy| by.witness != DESTINATION;
+        let counted = self.lost_by.iter().filter(|by| is_of_rows(by));
+        if keys <= counted.map(|by| by.rows).sum() {
+            return;
+        }
+        self.lost_by.retain(|by| !is_of_rows(by));
+        let by_keys = LostBy {
+            witness: FOREIGN_KEYS.to_owned(),
+            rows: keys,
+            exact: false,
+            at_most: None,
+        };
+        self.lost_by.insert(0, by_keys);
+        self.rows.lost = self.lost_by.iter().map(|by| by.rows).sum();
+        (self.rows.lost_known, self.rows.lost_estimated) = (self.rows.lost, 0);
     }
 
     /// Takes what stands in files that could not be read from what is lost: all of it, or the share
