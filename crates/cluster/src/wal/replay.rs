@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use pgclinic_format::control_file::Checkpoint;
 use pgclinic_format::layout::LAYOUTS;
 use pgclinic_format::wal::{
-    EndReason, Event, FileNumber, PageFault, PageHeader, Record, WalEnd, WalPages, WalReader,
+    EndReason, Event, FileNumber, PageFault, PageHeader, Record, Shape, WalEnd, WalPages, WalReader,
 };
 use pgclinic_format::{BlockNo, ControlFile, Fork, Lsn, MultiXactId, Oid, RelationMap, Xid};
 use pgclinic_source::Source;
