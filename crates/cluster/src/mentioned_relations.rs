@@ -37,7 +37,7 @@ impl Reader<'_> {
         self.trouble(
             "pg_class",
             format!(
-                "{rows} of it {are} lost, as other catalogs tell",
+                "{rows} of it {are} lost, as other catalogs show",
                 rows = plural(lost.len(), "row"),
                 are = verb_of(lost.len(), "are")
             ),

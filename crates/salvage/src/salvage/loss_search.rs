@@ -104,7 +104,7 @@ impl LossSearch<'_> {
                 plural(tables.len() as u64, "table"),
                 database_name(self.witnesses.catalog)
             );
-            let why = "only WAL from before the last checkpoint tells of them, and it speaks of more blocks than can be remembered: salvage a copy whose pg_wal keeps the newest of those files alone";
+            let why = "only WAL from before the last checkpoint knows them, and it speaks of more blocks than can be remembered: salvage a copy whose pg_wal keeps the newest of those files alone";
             not_salvaged(&what, why)
         })
     }
