@@ -85,6 +85,10 @@ impl Reader<'_> {
                 });
             }
         }
+        // One of them may have been dropped.
+        if self.unknown_rows > 0 {
+            return Vec::new();
+        }
         // A row whose name and number are lost may be that of a file that is named here.
         let nameless: HashSet<Oid> = catalog
             .lost_relations

@@ -1,4 +1,4 @@
-//! Columns of catalogs that tell of columns, types and keys of others, where `pg_attribute` does not
+//! Columns of catalogs that know columns, types and keys of others, where `pg_attribute` does not
 //! have them: those of one directory alone, or of a cluster in which every database lost them.
 //!
 //! Truth: `src/include/catalog/pg_{statistic,depend,constraint,proc,range,inherits,collation}.h`.

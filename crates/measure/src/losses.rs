@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 
 use pgclinic_cluster::inventory::{Inventory, default_home};
+use pgclinic_cluster::wal::StartKind;
 use pgclinic_cluster::{
     Cluster, Comparison, DatabaseContext, ForkContext, MarkedBeyond, Persistence, Relation,
     selected,
@@ -95,7 +96,11 @@ fn why_short(fork: &ForkContext<'_>) -> Option<String> {
 
 /// WAL that a recovery needs is not there: what it would change is in no figure.
 pub(super) fn tell_wal(cluster: &Cluster, coverage: &mut Coverage) {
-    if cluster.is_running() || cluster.is_partial() || !cluster.needs_recovery() {
+    // The WAL of a backup or of a standby may lie elsewhere.
+    let start = cluster.recovery().map(|recovery| recovery.start.kind);
+    let is_own = start.is_none_or(|kind| kind == StartKind::Crash);
+    let is_due = cluster.needs_recovery() && !cluster.is_running() && !cluster.is_partial();
+    if !is_due || !is_own {
         return;
     }
     let why = match cluster.replay() {
