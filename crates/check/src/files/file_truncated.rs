@@ -79,9 +79,12 @@ impl RelationCheck for FileTruncated {
 fn tell_logged(relation: &RelationCx<'_>, out: &mut Findings) -> bool {
     let fork = relation.fork;
     // Only where something raises the question is WAL read for it, however much there is.
-    let logged = fork.cluster.map(|own| match counts_more(relation) {
-        true => own.logged_blocks(fork.files),
-        false => own.logged_blocks_aside(fork.files),
+    let logged = fork.cluster.map(|own| {
+        if counts_more(relation) {
+            own.logged_blocks(fork.files)
+        } else {
+            own.logged_blocks_aside(fork.files)
+        }
     });
     let last = logged.and_then(|logged| logged.last().copied());
     let Some(last) = last.filter(|last| u64::from(*last) >= fork.blocks) else {
