@@ -5,6 +5,7 @@
 //! met.
 
 pub(crate) mod chunks;
+mod orphans;
 mod pointers;
 mod runs;
 mod value;

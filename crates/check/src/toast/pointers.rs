@@ -24,13 +24,17 @@ pub(crate) struct Pointer {
 }
 
 /// All pointers into one TOAST relation, by value.
-pub(crate) struct Pointers(SortedRecords);
+pub(crate) struct Pointers {
+    records: SortedRecords,
+    /// Some row has more columns than the catalogs know, and may have more pointers.
+    pub(crate) lacks_columns: bool,
+}
 
 impl Iterator for Pointers {
     type Item = io::Result<Pointer>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        let record = self.0.next()?;
+        let record = self.records.next()?;
         record.map(|(_, record)| parse(&record)).transpose()
     }
 }
@@ -57,6 +61,7 @@ pub(crate) fn collect_pointers<'a>(
     let mut pages = relation.pages_of(owner);
     let columns = owner.columns.unwrap_or_default();
     let visibility = Visibility::new(cluster);
+    let mut lacks_columns = false;
     for block in 0..BlockNo::try_from(owner.blocks).unwrap_or(BlockNo::MAX) {
         if relation.is_interrupted() {
             break;
@@ -72,6 +77,7 @@ pub(crate) fn collect_pointers<'a>(
                 continue;
             };
             let live = visibility.is_visible(tuple);
+            lacks_columns |= usize::from(tuple.attribute_count()) > columns.len();
             for (number, attribute) in (1u16..).zip(Attributes::new(tuple, columns)) {
                 let Some(found) = external(tuple, attribute.ok(), columns, number) else {
                     continue;
@@ -88,7 +94,10 @@ pub(crate) fn collect_pointers<'a>(
             }
         }
     }
-    sorted.finish().map(Pointers)
+    Ok(Pointers {
+        records: sorted.finish()?,
+        lacks_columns,
+    })
 }
 
 fn external(

@@ -2,8 +2,8 @@
 
 use std::io;
 
-use pgclinic_cluster::{Cluster, Visibility};
-use pgclinic_format::{BlockNo, Oid, Varlena};
+use pgclinic_cluster::{Cluster, RowState, Visibility};
+use pgclinic_format::{BlockNo, Oid, Varlena, Xid};
 use pgclinic_spill::{SortedRecords, SortedRuns};
 
 use crate::relation_check::RelationCx;
@@ -21,12 +21,16 @@ pub(crate) struct Run {
     pub(crate) full: bool,
     /// The last one is of full size too.
     pub(crate) last_full: bool,
+    /// Every new transaction sees all of them, beyond doubt.
+    pub(crate) live: bool,
+    /// Who wrote the first one.
+    pub(crate) xmin: Xid,
     /// Where the first one stands.
     pub(crate) block: BlockNo,
     pub(crate) item: u16,
 }
 
-const VALUE_BYTES: usize = 20;
+const VALUE_BYTES: usize = 24;
 
 impl Run {
     fn key(&self) -> [u8; 8] {
@@ -42,7 +46,8 @@ impl Run {
         record[4..12].copy_from_slice(&self.bytes.to_le_bytes());
         record[12..16].copy_from_slice(&self.block.to_le_bytes());
         record[16..18].copy_from_slice(&self.item.to_le_bytes());
-        record[18] = u8::from(self.full) | u8::from(self.last_full) << 1;
+        record[18] = u8::from(self.full) | u8::from(self.last_full) << 1 | u8::from(self.live) << 2;
+        record[20..24].copy_from_slice(&self.xmin.0.to_le_bytes());
         record
     }
 
@@ -56,6 +61,8 @@ impl Run {
             bytes: u64::from_le_bytes(*record.get(4..)?.first_chunk()?),
             full: flags & 1 != 0,
             last_full: flags & 2 != 0,
+            live: flags & 4 != 0,
+            xmin: Xid(u32::from_le_bytes(*record.get(20..)?.first_chunk()?)),
             block: BlockNo::from_le_bytes(*record.get(12..)?.first_chunk()?),
             item: u16::from_le_bytes(*record.get(16..)?.first_chunk()?),
         })
@@ -125,10 +132,11 @@ pub(crate) fn collect_runs(
             let (Some(value), Some(seq)) = (chunk.chunk_id, chunk.chunk_seq) else {
                 continue;
             };
-            let may_count = visibility.state(chunk.stored.tuple).may_count();
-            let (Ok(seq), true) = (u32::try_from(seq), may_count) else {
+            let state = visibility.state(chunk.stored.tuple);
+            let (Ok(seq), true) = (u32::try_from(seq), state.may_count()) else {
                 continue;
             };
+            let live = state == RowState::Visible;
             let bytes = match chunk.chunk_data {
                 Some((Varlena::Short(data) | Varlena::Plain(data), _)) => data.len(),
                 _ => 0,
@@ -138,6 +146,7 @@ pub(crate) fn collect_runs(
                     run.full &= run.last_full;
                     run.last_full = bytes == full;
                     run.last_seq = seq;
+                    run.live &= live;
                     run.bytes += bytes as u64;
                 }
                 other => {
@@ -151,6 +160,8 @@ pub(crate) fn collect_runs(
                         bytes: bytes as u64,
                         full: true,
                         last_full: bytes == full,
+                        live,
+                        xmin: chunk.stored.tuple.t_xmin(),
                         block,
                         item: chunk.stored.number,
                     });

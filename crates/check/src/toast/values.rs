@@ -12,7 +12,6 @@ use pgclinic_format::toast::{MAX_VALUE_BYTES, ToastPointer};
 use pgclinic_format::varlena::size_and_method;
 use pgclinic_model::Rule;
 use pgclinic_model::document::{FileKind, Level};
-use pgclinic_model::{plural, verb_of};
 use pgclinic_scan::PageReader;
 
 use crate::check::ForkCx;
@@ -21,6 +20,7 @@ use crate::relation_check::{RelationCheck, RelationCx, draft_at};
 use crate::toast::{
     Fault, Pointer, Run, Runs, collect_pointers, collect_runs, fault_of, for_each_piece,
 };
+use crate::toast::orphans::{Orphans, TOAST_VALUE_ORPHANED, TOAST_VALUE_WITHOUT_ROW};
 
 /// Memory for sorting pointers, and for sorting runs: as much of the budget, and at least so many
 /// bytes.
@@ -44,10 +44,6 @@ pub const TOAST_VALUE_SIZE: Rule = Rule::from_page(include_str!("../../rules/toa
 pub const TOAST_VALUE_CORRUPT: Rule =
     Rule::from_page(include_str!("../../rules/toast-value-corrupt.md"));
 
-/// Chunks without a row.
-pub const TOAST_VALUE_ORPHANED: Rule =
-    Rule::from_page(include_str!("../../rules/toast-value-orphaned.md"));
-
 /// Compares TOAST pointers with TOAST values, both ways.
 pub struct ToastValues;
 
@@ -60,6 +56,7 @@ impl RelationCheck for ToastValues {
                 &TOAST_VALUE_SIZE,
                 &TOAST_VALUE_CORRUPT,
                 &TOAST_VALUE_ORPHANED,
+                &TOAST_VALUE_WITHOUT_ROW,
             ]
         }
     }
@@ -107,6 +104,7 @@ fn meet<'a>(
     let memory = usize::try_from(lease.bytes() / 2).unwrap_or(usize::MAX);
     let mut runs = collect_runs(relation, cluster, memory)?;
     let pointers = collect_pointers(relation, owner, own.oid, cluster, memory)?;
+    let lacks_columns = pointers.lacks_columns;
     let mut values = Values {
         relation,
         owner,
@@ -116,8 +114,8 @@ fn meet<'a>(
         runs: Vec::new(),
         most_runs: most_runs(relation.fork.build.toast_chunk),
         told: None,
-        orphans: 0,
-        orphan_bytes: 0,
+        orphans: Orphans::default(),
+        faulty: 0,
     };
     let mut last = None;
     for pointer in pointers {
@@ -137,7 +135,11 @@ fn meet<'a>(
         }
     }
     values.orphans_before(&mut runs, None)?;
-    values.tell_orphans(out);
+    if lacks_columns {
+        values.orphans.tell_unowned(relation, out);
+    } else {
+        values.orphans.tell(relation, owner, values.faulty, out);
+    }
     Ok(())
 }
 
@@ -166,8 +168,9 @@ struct Values<'a, 'r> {
     most_runs: usize,
     /// The last pointer to the value at hand, and what it was found to be.
     told: Option<(ToastPointer, ValueState)>,
-    orphans: u64,
-    orphan_bytes: u64,
+    orphans: Orphans,
+    /// Pointers of live rows that lead to no such value.
+    faulty: u64,
 }
 
 impl Values<'_, '_> {
@@ -177,29 +180,9 @@ impl Values<'_, '_> {
             .filter(|own| value.is_none_or(|value| *own < value))
         {
             runs.take(orphan, self.most_runs, &mut self.runs)?;
-            self.orphans += 1;
-            self.orphan_bytes += self.runs.iter().map(|run| run.bytes).sum::<u64>();
+            self.orphans.add(&self.runs);
         }
         Ok(())
-    }
-
-    fn tell_orphans(&self, out: &mut Findings) {
-        if self.orphans > 0 {
-            let words = format!(
-                "{} of {} bytes {} to no row",
-                plural(self.orphans, "value"),
-                self.orphan_bytes,
-                verb_of(self.orphans, "belong")
-            );
-            let draft = self
-                .relation
-                .draft_of_relation(&TOAST_VALUE_ORPHANED, words);
-            out.add(
-                draft
-                    .fact("values", self.orphans)
-                    .fact("value_bytes", self.orphan_bytes),
-            );
-        }
     }
 
     /// Several rows may point to one value where a table is damaged: it is looked at once.
@@ -210,7 +193,10 @@ impl Values<'_, '_> {
         };
         match &verdict {
             ValueState::Sound => {}
-            ValueState::Faulty(fault) => self.tell(pointer, fault, out),
+            ValueState::Faulty(fault) => {
+                self.faulty += 1;
+                self.tell(pointer, fault, out);
+            }
             ValueState::Corrupt(words) => {
                 let words = format!("value {}: {words}", pointer.toast.va_valueid);
                 out.add(self.draft(&TOAST_VALUE_CORRUPT, pointer, words));

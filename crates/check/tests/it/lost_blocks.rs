@@ -6,6 +6,8 @@ mod emptied;
 mod exchanged;
 mod logged;
 mod map_pages;
+mod toasted;
+mod unvouched;
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -65,6 +67,13 @@ impl Clinic {
 
     fn server(&self) -> &Server {
         self.server.as_ref().expect("it runs")
+    }
+
+    /// Leaves no record of what was written so far.
+    fn forget_wal(&self) {
+        for sql in ["SELECT pg_switch_wal()", "CHECKPOINT"] {
+            execute(self.server(), sql);
+        }
     }
 
     fn stop(&mut self) {
