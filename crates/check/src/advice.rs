@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use pgclinic_format::{Fork, Oid};
 use pgclinic_model::Severity;
-use pgclinic_model::document::{FileKind, Finding, Level, PlanStep, Target};
+use pgclinic_model::document::{CheckDocument, FileKind, Finding, Level, PlanStep, Target};
 use pgclinic_model::plan::Safety;
 
 mod steps;
@@ -44,6 +44,11 @@ pub(crate) fn advise(findings: &mut [Finding], target: &Target, level: Level) ->
         tables.hold(finding, examined);
     }
     steps::plan(findings, target)
+}
+
+/// Makes the plan again, where it is known only later what the target is.
+pub fn plan_again(document: &mut CheckDocument) {
+    document.plan = steps::plan(&document.findings, &document.target);
 }
 
 /// Tables whose rows cannot be relied on.
@@ -129,7 +134,9 @@ impl TableDamage {
                 Some(Doubt::Table(name))
             }
             _ if place.kind != FileKind::Index => None,
-            _ if examined && owner.is_some_and(|own| own.is_examined) => None,
+            _ if examined && owner.is_some_and(|own| own.is_examined) => owner
+                .filter(|own| own.is_unvouched)
+                .map(|own| Doubt::Unvouched(own.name.clone())),
             _ => Some(Doubt::Unseen(owner.map(|own| own.name.clone()))),
         }
     }
@@ -147,6 +154,8 @@ enum Doubt {
     SomeTable,
     /// The status of transactions is lost.
     StatusLost,
+    /// Nothing beside the table's own pages tells how many it had.
+    Unvouched(String),
     /// This run has not looked at the table.
     Unseen(Option<String>),
 }
@@ -155,7 +164,9 @@ impl Doubt {
     fn safety(&self) -> Safety {
         match self {
             Doubt::Contradiction | Doubt::RowIsWrong | Doubt::Unseen(_) => Safety::ShowOnly,
-            Doubt::Table(_) | Doubt::SomeTable | Doubt::StatusLost => Safety::Lossy,
+            Doubt::Table(_) | Doubt::SomeTable | Doubt::StatusLost | Doubt::Unvouched(_) => {
+                Safety::Lossy
+            }
         }
     }
 
@@ -171,6 +182,7 @@ impl Doubt {
             }
             Doubt::SomeTable => "only after the tables that it reads are mended".into(),
             Doubt::StatusLost => "only after the status of transactions is mended: it decides which rows there are".into(),
+            Doubt::Unvouched(table) => format!("only once a backup or a standby shows that {table} has all its rows: no other index, visibility map or count of pages vouches for them"),
             Doubt::Unseen(Some(table)) => format!("once {table}, which this run did not examine, is known to be sound"),
             Doubt::Unseen(None) => "once its table is known to be sound".into(),
         }

@@ -43,6 +43,7 @@ mod database_trial;
 #[cfg(test)]
 mod fork_trial;
 
+pub use advice::plan_again;
 pub use check::{
     Checksum, ClusterCheck, DatabaseCheck, ForkCx, Limits, PageCheck, PageClass, PageCx, Wants,
 };

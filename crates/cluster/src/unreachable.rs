@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use pgclinic_format::{Fork, Oid};
 use pgclinic_model::document::{Coverage, NotChecked};
 use pgclinic_model::plural;
 use pgclinic_source::{FAILURES_MAX, Presence};
@@ -79,6 +80,56 @@ pub fn tell_relations(
                 relations = plural(relations, "relation")
             ),
             why,
+        }));
+    }
+}
+
+/// Relations whose file is there and out of reach: a loop of links, a directory, a pipe. No listing
+/// tells how long it is, so that as many of its pages count as unreadable as `relpages` estimates.
+pub fn tell_files(
+    cluster: &Cluster,
+    catalog: &Catalog,
+    listed: &[ForkFiles],
+    coverage: &mut Coverage,
+) {
+    let main = listed.iter().filter(|files| files.fork == Fork::Main);
+    let begins = |files: &&ForkFiles| files.segments.first().is_some_and(|own| own.number == 0);
+    let listed: BTreeSet<(Oid, Oid)> = main
+        .filter(begins)
+        .map(|files| (files.home.tablespace, files.filenode))
+        .collect();
+    let unlisted = catalog.relations.values().filter(|relation| {
+        relation.kind.has_storage()
+            && relation.filenode != 0
+            && relation.persistence != Persistence::Temporary
+            && relation.shared == (catalog.database == 0)
+            && !listed.contains(&(relation.tablespace, relation.filenode))
+    });
+    for relation in unlisted {
+        let directory = directory_of(cluster, catalog.database, relation.tablespace);
+        if !cluster.homes.iter().any(|home| home.folder == directory) {
+            continue;
+        }
+        let path = format!("{directory}/{}", relation.filenode);
+        let Presence::Unreadable(error) = Presence::of_file(cluster.source().as_ref(), &path)
+        else {
+            continue;
+        };
+        let pages = u64::try_from(relation.relpages).unwrap_or(0).max(1);
+        let bytes = pages.saturating_mul(u64::from(cluster.build.block_size));
+        coverage.bytes_seen = coverage.bytes_seen.saturating_add(bytes);
+        coverage.bytes_unreadable = coverage.bytes_unreadable.saturating_add(bytes);
+        let rows = relation.reltuples.map_or_else(String::new, |rows| {
+            format!(" with about {}", plural(rows, "row"))
+        });
+        coverage.not_checked.push(entry(ReadGap {
+            what: path,
+            why: format!(
+                "{}; by pg_class {} has {}{rows}",
+                error.why,
+                relation.qualified_name(),
+                plural(pages, "page")
+            ),
         }));
     }
 }

@@ -290,20 +290,12 @@ fn heal(damaged: &[&Finding], target: &Target) -> Option<PlanStep> {
 /// files of the whole cluster are damaged.
 fn salvage(damaged: &[&Finding], target: &Target) -> Option<PlanStep> {
     let reads_all = matches!(target.kind.as_str(), "data-directory" | "base-backup");
-    if reads_all && damaged.iter().copied().any(is_of_the_cluster) {
-        let command = format!(
-            "pgclinic salvage {} --to {}",
-            target.as_arguments(),
-            shell_word(&salvaged_into(target, None))
-        );
-        let why = "every table is at stake: read out what is there, before anything changes the files; salvage only reads them, applies WAL in memory, and says what is missing";
-        return Some(step(
-            "salvage-rows",
-            Safety::ShowOnly,
-            why,
-            Vec::new(),
-            vec![command],
-        ));
+    let is_of_all = |finding: &&Finding| reads_all && is_of_the_cluster(finding);
+    if damaged
+        .iter()
+        .any(|finding| is_of_all(finding) || is_shared_catalog(finding))
+    {
+        return Some(salvage_all(target));
     }
     let at_stake = damaged.iter().copied().filter(|finding| {
         let in_rows =
@@ -314,10 +306,15 @@ fn salvage(damaged: &[&Finding], target: &Target) -> Option<PlanStep> {
     });
     let mut by_database: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     let (mut relations, mut refused) = (BTreeSet::new(), BTreeMap::new());
+    // Catalogs name the tables: those that are missed there stand in no finding.
+    let mut without_names = BTreeSet::new();
     for finding in at_stake {
         let (Some(database), Some(name)) = (&finding.place.database, salvaged_name(finding)) else {
             continue;
         };
+        if is_catalog(finding) {
+            without_names.insert(database.clone());
+        }
         relations.insert(PlanRelation {
             database: Some(database.clone()),
             name: name.clone(),
@@ -336,7 +333,9 @@ fn salvage(damaged: &[&Finding], target: &Target) -> Option<PlanStep> {
     let several = by_database.len() > 1;
     let commands = by_database.iter().map(|(database, names)| {
         let of = several.then_some(database.as_str());
-        salvage_command(target, (database, names), &salvaged_into(target, of))
+        let names = names.iter().filter(|_| !without_names.contains(database));
+        let names: Vec<&str> = names.map(String::as_str).collect();
+        salvage_command(target, (database, &names), &salvaged_into(target, of))
     });
     let mut why = "rows are at stake: read out what is still there, before anything changes the files; salvage only reads them, and needs as much room as the tables hold, best on another disk".to_owned();
     for (table, rows) in refused.iter().take(RANGES_MAX) {
@@ -359,6 +358,37 @@ fn salvage(damaged: &[&Finding], target: &Target) -> Option<PlanStep> {
     ))
 }
 
+/// Every table of every database.
+fn salvage_all(target: &Target) -> PlanStep {
+    let command = format!(
+        "pgclinic salvage {} --to {}",
+        target.as_arguments(),
+        shell_word(&salvaged_into(target, None))
+    );
+    let why = "every table is at stake: read out what is there, before anything changes the files; salvage only reads them, applies WAL in memory, and says what is missing";
+    step(
+        "salvage-rows",
+        Safety::ShowOnly,
+        why,
+        Vec::new(),
+        vec![command],
+    )
+}
+
+/// The finding is about a table of the catalogs that says which relations and columns there are.
+fn is_catalog(finding: &Finding) -> bool {
+    let place = &finding.place;
+    let is_of_system = place.schema.as_deref() == Some("pg_catalog");
+    let holds_objects = place.relation.as_deref() == Some("pg_largeobject");
+    is_of_system && !holds_objects && place.kind != FileKind::Index
+}
+
+/// The same of one that all databases share.
+fn is_shared_catalog(finding: &Finding) -> bool {
+    let is_shared = finding.place.database_oid == Some(0);
+    is_shared && is_catalog(finding) && holds_rows(finding) && finding.at_risk.rows != Some(0)
+}
+
 /// The table as salvage names it; that of long values is their table.
 fn salvaged_name(finding: &Finding) -> Option<String> {
     let place = &finding.place;
@@ -369,11 +399,7 @@ fn salvaged_name(finding: &Finding) -> Option<String> {
     }
 }
 
-fn salvage_command(
-    target: &Target,
-    (database, names): (&str, &BTreeSet<String>),
-    into: &str,
-) -> String {
+fn salvage_command(target: &Target, (database, names): (&str, &[&str]), into: &str) -> String {
     let mut words = vec!["pgclinic salvage".to_owned(), target.as_arguments()];
     words.push(format!("--database {}", shell_word(database)));
     if names.len() <= SALVAGED_BY_NAME {

@@ -7,6 +7,7 @@
 mod backup_sums;
 mod chain_links;
 mod contradicted_status;
+mod counted_rows;
 pub(crate) mod database_relations;
 mod document;
 mod expected;
@@ -33,11 +34,13 @@ mod running_losses;
 mod since;
 mod state;
 mod suspects;
+mod vouched;
 
+use std::collections::BTreeSet;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
-use pgclinic_cluster::unreachable::{OutOfReach, tell_relations};
+use pgclinic_cluster::unreachable::{OutOfReach, tell_files, tell_relations};
 use pgclinic_cluster::wal::ReplaySpace;
 use pgclinic_cluster::{
     Catalog, Cluster, Column, DatabaseContext, DatabaseDirectory, ForkFiles, ReadGap, Relation,
@@ -334,6 +337,9 @@ fn check_database(
     let (forks, troubles) = forks_of(cluster, catalog);
     first.unlisted(&troubles);
     tell_relations(cluster, catalog, &troubles, &mut first.coverage);
+    if options.selection.is_everything() {
+        tell_files(cluster, catalog, &forks, &mut first.coverage);
+    }
     let view = DatabaseContext {
         cluster,
         catalog,
@@ -434,6 +440,7 @@ fn check_against_files(
         .drafts
         .retain(|draft| draft.place.as_ref().is_none_or(selected));
     keep_drafts(cluster, &mut findings, books);
+    vouched::tell_unwitnessed(view, options, books);
     if catalog.database != 0 && options.selection.is_everything() {
         for home in homes_of(cluster, catalog) {
             books.small_files(cluster, &home.folder);
@@ -463,6 +470,7 @@ fn check_relations(
         &options.memory.part(Part::LeafSummaries),
         books,
     );
+    let mut unvouched = BTreeSet::new();
     if options.since.is_none() {
         let neighbours = DatabaseRelations::new(jobs, records).without(&OutOfReach::of(cluster));
         relations::run(
@@ -474,9 +482,13 @@ fn check_relations(
             reading.progress,
             books,
         );
+        if options.level >= Level::Structure {
+            unvouched = vouched::without_voucher(&neighbours);
+            vouched::leave_open((&neighbours, catalog), &unvouched, options, books);
+        }
     }
     books.settle_damage(jobs);
-    owners::name(catalog, jobs, options, books);
+    owners::name(catalog, jobs, &unvouched, options, books);
     let main = jobs.iter().filter(|job| job.fork() == Fork::Main);
     books.main_bytes += main
         .map(|job| job.blocks * u64::from(job.build.block_size))

@@ -1,7 +1,7 @@
 //! Which table the index or the long values of a finding belong to, and whether this run has read
 //! all of it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use pgclinic_cluster::{Catalog, Relation};
 use pgclinic_format::{Fork, Oid};
@@ -12,10 +12,11 @@ use crate::walker::CheckOptions;
 use crate::walker::run_ledger::RunLedger;
 
 /// Names the owners among these forks: a table comes in one round with its indexes and its long
-/// values.
+/// values. For those in `unvouched` nothing vouches but their own pages.
 pub(super) fn name(
     catalog: &Catalog,
     jobs: &[ForkCx<'_>],
+    unvouched: &BTreeSet<Oid>,
     options: &CheckOptions,
     books: &mut RunLedger,
 ) {
@@ -42,6 +43,7 @@ pub(super) fn name(
             name: table.sql_name(),
             qualified_name: table.qualified_name(),
             is_examined: is_examined(job),
+            is_unvouched: unvouched.contains(&table.oid),
         })
     });
 }

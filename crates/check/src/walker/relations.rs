@@ -22,7 +22,7 @@ use crate::walker::database_relations::DatabaseRelations;
 use crate::walker::resting_tables::kept_by_recovery;
 use crate::walker::run_ledger::{DamagedBlocks, RunLedger};
 use crate::walker::state::owner;
-use crate::walker::{CheckOptions, left_out};
+use crate::walker::{CheckOptions, counted_rows, left_out};
 
 /// One check of one relation.
 struct Task<'a> {
@@ -124,6 +124,20 @@ pub(crate) fn run(
                 books.stays_open(Some(path), failure.not_checked(what));
             }
         }
+    }
+    if let Some(fork) = jobs.first() {
+        let any = RelationCx {
+            fork,
+            catalog,
+            neighbours,
+            budget,
+            spill_folder: &options.spill_folder,
+            threads: 1,
+            believes: Believes::WhatRests,
+            source,
+            progress,
+        };
+        counted_rows::fill(&any, books);
     }
 }
 

@@ -4,8 +4,8 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use pgclinic_check::CheckOptions;
 use pgclinic_check::stream::{PageSums, Shape, StreamCheck, fetch_catalogs, look_again, settle};
+use pgclinic_check::{CheckOptions, plan_again};
 use pgclinic_cluster::{Build, MANIFEST, MANIFEST_BYTES, OpenOptions};
 use pgclinic_format::Layout;
 use pgclinic_format::digest::Algorithm;
@@ -212,6 +212,7 @@ fn of_server(mut document: CheckDocument, target: &ConnectionTarget) -> CheckDoc
     ];
     document.coverage.not_checked.extend(gaps);
     settle(&mut document);
+    plan_again(&mut document);
     document
 }
 

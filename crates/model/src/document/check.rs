@@ -288,7 +288,14 @@ pub struct Owner {
     pub qualified_name: String,
     /// All of its pages were read in this run.
     pub is_examined: bool,
+    /// No other index, visibility map or count of pages tells how long it was.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_unvouched: bool,
 }
+
+/// So the entry of what was not checked begins whose table may have lost rows, which nothing that
+/// can be read knows of.
+pub const ROWS_MAY_BE_LOST: &str = "rows that may be lost";
 
 /// A page, or a whole fork, whose damage would explain a finding elsewhere.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]

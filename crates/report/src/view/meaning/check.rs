@@ -1,7 +1,9 @@
 //! A check: may the cluster be relied on, and are rows at stake.
 
 use pgclinic_format::Fork;
-use pgclinic_model::document::{CheckDocument, FileKind, Finding, Level, Place, Target, Verdict};
+use pgclinic_model::document::{
+    CheckDocument, FileKind, Finding, Level, Place, ROWS_MAY_BE_LOST, Target, Verdict,
+};
 use pgclinic_model::{Severity, shell_word};
 
 use super::Meaning;
@@ -83,6 +85,9 @@ fn damaged(document: &CheckDocument, groups: &[Group<'_>]) -> String {
         [] if damaged().any(|group| group.kind == FileKind::Sequence) => {
             "No row of a table is at risk, but a sequence is damaged: it fails, or gives numbers again that were given before".into()
         }
+        [] if may_have_lost_rows(document) => {
+            "No row is known to be at risk, but rows may be missing: nothing that can be read vouches for those of the tables that stand under NOT CHECKED".into()
+        }
         [] => {
             "No row is at risk as far as this run sees: what is damaged is made from tables and can be made again, but queries that use it may fail or miss rows".into()
         }
@@ -94,6 +99,11 @@ fn damaged(document: &CheckDocument, groups: &[Group<'_>]) -> String {
             plural(count_of(more.len()), "table")
         ),
     }
+}
+
+fn may_have_lost_rows(document: &CheckDocument) -> bool {
+    let mut gaps = document.coverage.not_checked.iter();
+    gaps.any(|gap| gap.what.starts_with(ROWS_MAY_BE_LOST))
 }
 
 fn is_at_stake(group: &Group<'_>) -> bool {
