@@ -158,6 +158,11 @@ pub fn diff_clusters(
         tell_unreadable(name, cluster, &mut document.coverage);
     }
     document.interrupted = progress.is_interrupted();
+    assert!(
+        document.is_balanced(),
+        "the blocks do not add up: {:?}",
+        document.coverage
+    );
     tell_the_rest(&mut document.coverage);
     document.verdict = verdict(&document);
     document.sound = Some(sound(&document));

@@ -147,6 +147,7 @@ impl Consumer for OwnCopy<'_, '_> {
             merged.coverage.bytes_read += share.coverage.bytes_read;
             merged.coverage.blocks += share.coverage.blocks;
             merged.coverage.blocks_equal += share.coverage.blocks_equal;
+            merged.coverage.blocks_of_one += share.coverage.blocks_of_one;
             let seen = merged.pairs.entry(fork.number).or_default();
             seen.absorb(share.seen);
         }
@@ -247,15 +248,19 @@ impl<'a> Pass<'a> {
         if !self.options.selection.takes_block(block.into()) {
             return;
         }
+        let alone = pair.a.is_none() || pair.b.is_none();
+        let count = if alone {
+            blocks_of(pair.any(), self.build)
+        } else {
+            1
+        };
         let told = match pages {
-            (Some(in_a), Some(in_b)) => {
-                share.coverage.blocks += 1;
-                if in_a == in_b {
-                    share.coverage.blocks_equal += 1;
-                    return;
-                }
-                comparison.differing(in_a, in_b, block)
+            (Some(in_a), Some(in_b)) if in_a == in_b => {
+                share.coverage.blocks += count;
+                share.coverage.blocks_equal += count;
+                return;
             }
+            (Some(in_a), Some(in_b)) => comparison.differing(in_a, in_b, block),
             (Some(there), None) if is_beyond(pair.b.as_ref(), self.build, block) => {
                 comparison.missing(there, Copy::B, block)
             }
@@ -264,12 +269,10 @@ impl<'a> Pass<'a> {
             }
             _ => unreadable(block),
         };
-        let alone = pair.a.is_none() || pair.b.is_none();
-        let count = if alone {
-            blocks_of(pair.any(), self.build)
-        } else {
-            1
-        };
+        match pages {
+            (Some(_), Some(_)) => share.coverage.blocks += count,
+            _ => share.coverage.blocks_of_one += count,
+        }
         if self.is_moving() && recheck::is_open(told.difference) {
             share.seen.suspects.insert(told.block, count);
         } else {
@@ -315,6 +318,7 @@ impl<'a> Pass<'a> {
         document.coverage.bytes_read += coverage.bytes_read;
         document.coverage.blocks += coverage.blocks;
         document.coverage.blocks_equal += coverage.blocks_equal;
+        document.coverage.blocks_of_one += coverage.blocks_of_one;
         self.look_again(&mut all, beside, &mut document.coverage);
         let forks = all.into_iter().filter(|(_, seen)| !seen.counts.is_empty());
         let forks = forks.filter_map(|(pair, seen)| self.told(self.pairs.get(pair)?, seen));
@@ -332,6 +336,7 @@ impl<'a> Pass<'a> {
             let suspects = std::mem::take(&mut seen.suspects).into_iter();
             open.extend(suspects.map(|(block, count)| Suspect::new(*pair, block, count)));
         }
+        let mut unsettled: u64 = open.iter().map(|own| own.count).sum();
         let again = Recheck {
             sides: self.sides,
             pairs: self.pairs,
@@ -340,8 +345,10 @@ impl<'a> Pass<'a> {
             progress,
         };
         again.look(open, coverage, &mut |pair, told, count| {
+            unsettled = unsettled.saturating_sub(count);
             all.entry(pair).or_default().keep(told, count);
         });
+        coverage.blocks_unsettled += unsettled;
     }
 
     fn told(&self, pair: &Pair, seen: PairDifferences) -> Option<DiffFork> {

@@ -42,7 +42,7 @@ pub(crate) fn extent(document: &DiffDocument) -> String {
         _ => format!(
             "{} of {} {} in {}",
             count(differ),
-            plural(document.coverage.blocks, "block"),
+            plural(document.coverage.blocks_in_all(), "block"),
             if differ == 1 { "differs" } else { "differ" },
             plural(files.count() as u64, "file")
         ),

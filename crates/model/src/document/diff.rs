@@ -211,6 +211,13 @@ pub struct DiffCoverage {
     pub blocks: u64,
     /// Of them, equal to the byte.
     pub blocks_equal: u64,
+    /// Blocks that one copy has alone, or that could not be read in one of them.
+    #[serde(default, skip_serializing_if = "super::is_zero")]
+    pub blocks_of_one: u64,
+    /// Blocks that a running server wrote between two looks: equal or gone at the last, or never
+    /// settled.
+    #[serde(default, skip_serializing_if = "super::is_zero")]
+    pub blocks_unsettled: u64,
     /// Relation maps and files with the status of transactions that were compared.
     #[serde(default)]
     pub files: u64,
@@ -274,7 +281,26 @@ pub struct DiffDocument {
     pub elapsed_s: f64,
 }
 
+impl DiffCoverage {
+    /// Blocks of both copies, each place once.
+    pub fn blocks_in_all(&self) -> u64 {
+        self.blocks.saturating_add(self.blocks_of_one)
+    }
+}
+
 impl DiffDocument {
+    /// Every block is equal, differs in one way, or was not settled.
+    pub fn is_balanced(&self) -> bool {
+        let counts = self.forks.iter().flat_map(|fork| &fork.counts);
+        let differ: u64 = counts.map(|(_, blocks)| blocks).sum();
+        let DiffCoverage {
+            blocks_equal,
+            blocks_unsettled,
+            ..
+        } = self.coverage;
+        self.coverage.blocks_in_all() == blocks_equal + differ + blocks_unsettled
+    }
+
     /// How many blocks differ in each way, worst first.
     pub fn counts(&self) -> Vec<(Difference, u64)> {
         let of = |difference: Difference| {
