@@ -536,11 +536,12 @@ fn loss_drill(
         (None, true) => loss::Share::Tenth,
         (None, false) => loss::Share::All,
     };
+    let planned = loss::count(&patients, share, arguments.seed)?;
     let bar = Bar::of_steps(
         &arguments.output,
         world.terminal,
         &world.interrupted,
-        loss::count(&patients, share, arguments.seed)? as u64,
+        planned as u64,
     );
     let step = |name: &str| bar.step(name);
     let outcome = loss::run(
@@ -552,6 +553,8 @@ fn loss_drill(
     )?;
     bar.finish();
     let passed = outcome.cells.iter().all(|cell| cell.passed) && !outcome.cells.is_empty();
+    let done = outcome.cells.len() + outcome.not_run.len();
+    let cells_left = planned.saturating_sub(done) as u64;
     let document = LossDocument {
         schema: "pgclinic.drill-loss/1".into(),
         tool: Tool::this(),
@@ -566,6 +569,8 @@ fn loss_drill(
         cells: outcome.cells,
         not_run: outcome.not_run,
         passed,
+        interrupted: cells_left > 0 && world.is_interrupted(),
+        cells_left,
         elapsed_s: 0.0,
     };
     Ok((Document::Loss(document), passed))
@@ -592,6 +597,7 @@ fn start_drill(
     )?;
     bar.finish();
     let passed = outcome.cells.iter().all(|cell| cell.passed) && outcome.not_run.is_empty();
+    let cells_left = start::count().saturating_sub(outcome.cells.len()) as u64;
     let document = StartDrillDocument {
         schema: START_DRILL_SCHEMA.into(),
         tool: Tool::this(),
@@ -601,6 +607,8 @@ fn start_drill(
         cells: outcome.cells,
         not_run: outcome.not_run,
         passed,
+        interrupted: cells_left > 0 && world.is_interrupted(),
+        cells_left,
         elapsed_s: 0.0,
     };
     Ok((Document::StartDrill(document), passed))

@@ -70,6 +70,12 @@ pub struct LossDocument {
     pub not_run: Vec<NotRun>,
     /// Every expectation held.
     pub passed: bool,
+    /// Stopped by a signal before its end.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub interrupted: bool,
+    /// Cells that were not run, as it was stopped before.
+    #[serde(default, skip_serializing_if = "super::is_zero")]
+    pub cells_left: u64,
     /// Seconds it took.
     pub elapsed_s: f64,
 }

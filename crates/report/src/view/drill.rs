@@ -110,6 +110,14 @@ pub(super) fn outcome(interrupted: bool, passed: bool) -> (Tone, &'static str) {
     }
 }
 
+/// What a drill that was stopped left out.
+pub(super) fn cells_left(interrupted: bool, left: u64) -> String {
+    let left = Some(left).filter(|_| interrupted);
+    left.map_or_else(String::new, |left| {
+        format!("; {} were not run", count(left))
+    })
+}
+
 /// The first lines of a terminal, which ends with the verdict.
 fn head(title: &str, server: &str, seed: u64, about: Words) -> Block {
     let title = section(format!("{title} on {server}, seed {seed}"));

@@ -2,7 +2,7 @@
 
 use pgclinic_model::document::{LossCell, LossDocument};
 
-use super::drill::{DrillPage, level, not_run, outcome, passed_bar};
+use super::drill::{DrillPage, cells_left, level, not_run, outcome, passed_bar};
 use super::{
     Block, Frame, Look, Part, Row, Table, View, Words, columns, in_terminal, list, looked_at,
     meaning, not_done, number, section, text, words,
@@ -21,8 +21,10 @@ pub(super) fn view(document: &LossDocument) -> View {
         all.saturating_sub(passed),
     );
     let time = say::seconds(document.elapsed_s);
+    let left = cells_left(document.interrupted, document.cells_left);
     let (passed, all) = (count(passed), count(all));
-    let extent = format!("{passed} of {all} losses were seen, counted and reported in {time}");
+    let extent =
+        format!("{passed} of {all} losses were seen, counted and reported in {time}{left}");
     let page = DrillPage {
         title: "Loss drill",
         command: "pgclinic drill --ward loss",
@@ -30,7 +32,7 @@ pub(super) fn view(document: &LossDocument) -> View {
         tool: &document.tool,
         server: &document.server,
         seed: document.seed,
-        outcome: outcome(false, document.passed),
+        outcome: outcome(document.interrupted, document.passed),
         extent,
         about: looked_at(&document.target, &document.tool, &[level(document.level)]),
         meaning: meaning::loss(document),

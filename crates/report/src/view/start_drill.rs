@@ -2,7 +2,7 @@
 
 use pgclinic_model::document::{StartDrillCell, StartDrillDocument, StartDrillTable};
 
-use super::drill::{DrillPage, not_run, outcome, passed_bar};
+use super::drill::{DrillPage, cells_left, not_run, outcome, passed_bar};
 use super::{
     Block, Frame, Look, Part, Row, Table, View, Words, columns, in_terminal, list, looked_at,
     meaning, section, text, words,
@@ -15,9 +15,10 @@ pub(super) fn view(document: &StartDrillDocument) -> View {
     let (passed, all) = (count_of(passed), count_of(document.cells.len()));
     let bar = passed_bar(passed, 0, all.saturating_sub(passed));
     let time = say::seconds(document.elapsed_s);
+    let left = cells_left(document.interrupted, document.cells_left);
     let (passed, all) = (count(passed), count(all));
     let extent = format!(
-        "{passed} of {all} servers started again with the rows that were promised in {time}"
+        "{passed} of {all} servers started again with the rows that were promised in {time}{left}"
     );
     let page = DrillPage {
         title: "Start drill",
@@ -26,7 +27,7 @@ pub(super) fn view(document: &StartDrillDocument) -> View {
         tool: &document.tool,
         server: &document.server,
         seed: document.seed,
-        outcome: outcome(false, document.passed),
+        outcome: outcome(document.interrupted, document.passed),
         extent,
         about: looked_at(&document.target, &document.tool, &[]),
         meaning: meaning::start_drill(document),

@@ -92,6 +92,24 @@ fn a_drill_of_the_default_set_says_what_it_left_out() {
 }
 
 #[test]
+fn a_stopped_drill_of_losses_is_not_passed() {
+    let mut document = healthy();
+    document["schema"] = json!("pgclinic.drill-loss/1");
+    document["server"] = json!("postgres (PostgreSQL) 18.6");
+    document["seed"] = json!(1);
+    document["cells"] = json!([]);
+    document["passed"] = json!(true);
+    document["interrupted"] = json!(true);
+    document["cells_left"] = json!(23);
+    let text = render("text", &document);
+    let last = text.lines().last().unwrap_or_default();
+    assert!(
+        last.starts_with("INTERRUPTED") && last.ends_with("; 23 were not run"),
+        "{text}"
+    );
+}
+
+#[test]
 fn a_row_of_a_drill_is_one_line() {
     let line = |row: serde_json::Value| {
         pgclinic_report::drill_row_line(&serde_json::from_value(row).expect("a row"))

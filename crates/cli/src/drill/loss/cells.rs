@@ -63,7 +63,24 @@ const OF_PAGES: &[Hurt] = &[
     Hurt::Missing,
     Hurt::OldCopy,
 ];
-const OF_FILES: &[Hurt] = &[Hurt::Zeroed, Hurt::Garbage, Hurt::Truncated, Hurt::Missing];
+const OF_FILES: &[Hurt] = &[
+    Hurt::Zeroed,
+    Hurt::Garbage,
+    Hurt::Truncated,
+    Hurt::Missing,
+    Hurt::OldCopy,
+];
+/// What a check at level structure leaves to level full: pages that are sound in themselves, and
+/// values.
+const LEFT_TO_FULL: &[Hurt] = &[
+    Hurt::OldCopy,
+    Hurt::Shortened,
+    Hurt::Foreign,
+    Hurt::Misplaced,
+    Hurt::Bytes,
+    Hurt::Bit,
+    Hurt::Sector,
+];
 const OF_DIRECTORIES: &[Hurt] = &[Hurt::Missing];
 
 /// What is hurt.
@@ -113,6 +130,8 @@ pub(super) struct Witness {
     pub(super) is_counted: bool,
     /// Losses that cannot be seen.
     pub(super) blind: &'static [Blind],
+    /// Why a salvage does not notice that a page is an older copy of itself.
+    pub(super) hides_age: Option<&'static str>,
 }
 
 /// A loss that cannot be seen.
@@ -124,9 +143,10 @@ pub(super) struct Blind {
     pub(super) why: &'static str,
 }
 
-/// What an older copy of a page means for a salvage: a check at level full follows each entry of
-/// each index.
-pub(super) const OLD_PAGE: &str = "an older copy of a page is sound by itself, and a salvage follows each entry of an index only with --verify";
+/// What an older copy of a page means for the salvage of a table without a B-tree of all its rows:
+/// a check at level full follows each entry of each index.
+const OLD_PAGE: &str =
+    "an older copy of a page is sound by itself, and no key counts the rows of the table";
 /// What chance writes into a page without a checksum.
 pub(super) const NO_CHECKSUM: &str =
     "without data checksums nothing can verify values and headers of rows";
@@ -142,17 +162,19 @@ const fn catalog(name: &'static str, relation: &'static str) -> Witness {
 }
 
 const fn table(name: &'static str, relation: &'static str) -> Witness {
-    witness(
-        name,
-        Object::Relation("shop", relation, Fork::Main),
-        NoticedWhen::WithRows,
-    )
+    Witness {
+        is_counted: false,
+        hides_age: Some(OLD_PAGE),
+        ..keyed(name, relation)
+    }
 }
 
+/// A table with a key, which counts its rows.
 const fn keyed(name: &'static str, relation: &'static str) -> Witness {
+    let object = Object::Relation("shop", relation, Fork::Main);
     Witness {
         is_counted: true,
-        ..table(name, relation)
+        ..witness(name, object, NoticedWhen::WithRows)
     }
 }
 
@@ -179,6 +201,7 @@ const fn witness(name: &'static str, object: Object, seen: NoticedWhen) -> Witne
         seen,
         is_counted: false,
         blind: &[],
+        hides_age: None,
     }
 }
 
@@ -205,6 +228,16 @@ pub(super) static WITNESSES: &[Witness] = &[
         "pg_class_relname_nsp_index",
     ),
     index(
+        "pg_class-index-file",
+        "pg_catalog",
+        "pg_class_tblspc_relfilenode_index",
+    ),
+    index(
+        "pg_attribute-index-name",
+        "pg_catalog",
+        "pg_attribute_relid_attnam_index",
+    ),
+    index(
         "pg_attribute-index",
         "pg_catalog",
         "pg_attribute_relid_attnum_index",
@@ -214,10 +247,15 @@ pub(super) static WITNESSES: &[Witness] = &[
     keyed("small-table", "small_7"),
     keyed("table-in-a-tablespace", "distant"),
     keyed("late-table", "late"),
+    keyed("table-of-many-types", "kinds"),
     table("table-with-toast", "document"),
     table("partition", "reading_old"),
     table("table-with-hash-index", "tag"),
     table("table-with-gist-index", "area"),
+    table("table-with-gin-index", "label"),
+    table("table-with-spgist-index", "spot"),
+    table("table-with-brin-index", "log"),
+    table("table-with-toast-and-no-index", "letter"),
     Witness {
         blind: &[Blind {
             hurt: Hurt::OldCopy,
@@ -258,6 +296,9 @@ pub(super) static WITNESSES: &[Witness] = &[
         ..index("hash-index", "shop", "tag_word_idx")
     },
     index("gist-index", "shop", "area_place_idx"),
+    index("gin-index", "shop", "label_words_idx"),
+    index("spgist-index", "shop", "spot_at_idx"),
+    index("brin-index", "shop", "log_id_idx"),
     witness(
         "visibility-map",
         Object::Relation("shop", "customer", Fork::Vm),
@@ -308,6 +349,11 @@ pub(super) static WITNESSES: &[Witness] = &[
         "wal-segment",
         Object::Newest("pg_wal"),
         NoticedWhen::WithRows,
+    ),
+    witness(
+        "pg_twophase",
+        Object::Newest("pg_twophase"),
+        NoticedWhen::Always,
     ),
     witness("pg_wal", Object::Directory("pg_wal"), NoticedWhen::Always),
     witness(
@@ -580,7 +626,23 @@ fn directory(path: String) -> Vec<(Hurt, Site)> {
     OF_DIRECTORIES.iter().map(site).collect()
 }
 
+/// Without these no row is vouched for: an account says so as a whole, and names no table.
+const VOUCH_FOR_ALL: &[&str] = &["pg_wal", "pg_xact", "pg_multixact", "global/pg_control"];
+
+impl Hurt {
+    /// Level structure looks at pages and what names them, and leaves this to level full.
+    pub(super) fn is_left_to_full(self) -> bool {
+        LEFT_TO_FULL.contains(&self)
+    }
+}
+
 impl Cell {
+    /// An account that calls itself incomplete names each table whose rows are lost.
+    pub(super) fn is_of_named_tables(&self) -> bool {
+        let path = self.site.path();
+        !VOUCH_FOR_ALL.iter().any(|all| path.starts_with(all))
+    }
+
     /// Some bytes of a page are others, which its structure need not show.
     pub(super) fn changes_values(&self) -> bool {
         let is_of_page = |path: &String| {
@@ -593,6 +655,19 @@ impl Cell {
 }
 
 impl Site {
+    fn path(&self) -> &str {
+        match self {
+            Site::Pages { path, .. }
+            | Site::Tail { path, .. }
+            | Site::Replaced { path, .. }
+            | Site::Bytes { path, .. }
+            | Site::File { path, .. }
+            | Site::Gone { path }
+            | Site::DirectoryGone { path }
+            | Site::LinkGone { path } => path,
+        }
+    }
+
     /// In words.
     pub(super) fn words(&self) -> String {
         match self {

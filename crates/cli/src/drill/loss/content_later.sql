@@ -6,3 +6,4 @@ INSERT INTO shop.document SELECT i, repeat(md5(i::text), 150) FROM generate_seri
 CREATE TABLE shop.late (id int PRIMARY KEY, word text);
 INSERT INTO shop.late SELECT i, 'late ' || i FROM generate_series(1, 2000) i;
 SELECT lo_from_bytea(90100 + i, convert_to(repeat('later object ' || i || ' ', 500), 'UTF8')) FROM generate_series(1, 10) i;
+INSERT INTO shop.letter SELECT i, repeat(md5(i::text), 100) FROM generate_series(401, 430) i;

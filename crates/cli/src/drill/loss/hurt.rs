@@ -67,6 +67,13 @@ impl Bench<'_> {
                 }
                 file.write_all_at(&bytes, *offset)?;
             }
+            Site::File { path, .. } if hurt == Hurt::OldCopy => {
+                let older = fs::read(self.older.join(path)).unwrap_or_default();
+                if older.is_empty() || older == fs::read(at(path))? {
+                    return Ok(None);
+                }
+                fs::write(at(path), older)?;
+            }
             Site::File { path, len } => {
                 let len = usize::try_from(*len)?;
                 fs::write(at(path), self.bytes(hurt, len, site))?;

@@ -2,6 +2,7 @@
 //! data checksums, and one that crashed; each with what the server gives of it, and the files of an
 //! older day.
 
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use pgclinic_servers::{
@@ -15,6 +16,10 @@ use crate::exit::Failure;
 
 const CONTENT: &str = include_str!("content.sql");
 const CONTENT_LATER: &str = include_str!("content_later.sql");
+/// A transaction that is prepared and stays so.
+const CONTENT_PREPARED: &str = include_str!("content_prepared.sql");
+/// Without it no server starts beside a prepared transaction.
+const CONFIGURATION: &str = "max_prepared_transactions = 4\n";
 const CONTENT_CRASH: &str = include_str!("content_crash.sql");
 
 /// In what state a cluster is hurt.
@@ -98,6 +103,7 @@ impl Maker<'_> {
             ..InitOptions::default()
         };
         initdb(self.installation, self.run_as, &pgdata, &init)?;
+        configure(&pgdata)?;
         let apart = scratch.folder("apart")?;
         let mut server = self.start(&pgdata)?;
         let mut session = server.connect("postgres")?;
@@ -115,6 +121,9 @@ impl Maker<'_> {
         let mut session = server.connect("postgres")?;
         session.execute(CONTENT_LATER)?;
         session.execute("VACUUM (ANALYZE)")?;
+        CONTENT_PREPARED
+            .lines()
+            .try_for_each(|line| session.execute(line))?;
         drop(session);
         server.stop(StopMode::Fast)?;
         Ok(Master {
@@ -159,4 +168,11 @@ impl Maker<'_> {
         let started = Server::start(self.installation, self.run_as, pgdata, &options);
         Ok(started?)
     }
+}
+
+/// What every server of these files reads.
+fn configure(pgdata: &Path) -> Result<(), Failure> {
+    let path = pgdata.join("postgresql.conf");
+    let mut file = std::fs::File::options().append(true).open(path)?;
+    Ok(file.write_all(CONFIGURATION.as_bytes())?)
 }

@@ -261,17 +261,17 @@ impl Ward<'_> {
             failures: Vec::new(),
         };
         if judged.blind.is_none() {
-            judged.failures.extend(failures_of_check(&judged, witness));
+            judged.failures.extend(failures_of_check(&judged, cell));
+            let hides_age = witness.hides_age.filter(|_| cell.hurt == Hurt::OldCopy);
             // A salvage that notices an older page is welcome.
-            match cell.hurt {
-                Hurt::OldCopy if judged.lost + judged.wrong > 0 => {
-                    judged.blind = Some(cells::OLD_PAGE.to_owned());
-                }
-                _ => {
+            match hides_age.filter(|_| judged.lost + judged.wrong > 0) {
+                Some(why) => judged.blind = Some(why.to_owned()),
+                None => {
                     let failures = failures_of_salvage(&judged, witness);
                     judged.failures.extend(failures);
                     let account = rescued.as_ref().ok();
-                    let failures = account.map(|account| failures_of_tables(account, by_table));
+                    let failures =
+                        account.map(|account| failures_of_tables(account, cell, by_table));
                     judged.failures.extend(failures.into_iter().flatten());
                 }
             }
@@ -282,12 +282,19 @@ impl Ward<'_> {
 }
 
 /// What was promised of a check and does not hold.
-fn failures_of_check(cell: &LossCell, witness: &cells::Witness) -> Option<String> {
-    let must_be_seen = cell.lost > 0
-        || cell.wrong > 0
-        || witness.seen == NoticedWhen::Always && cell.state == "stopped";
-    let is_missed = must_be_seen && cell.verdict == Verdict::Healthy;
-    is_missed.then(|| "the check calls it healthy".to_owned())
+fn failures_of_check(judged: &LossCell, cell: &Cell) -> Vec<String> {
+    let is_always_seen = cell.witness.seen == NoticedWhen::Always && judged.state == "stopped";
+    if judged.lost == 0 && judged.wrong == 0 && !is_always_seen {
+        return Vec::new();
+    }
+    let at_structure = (!cell.hurt.is_left_to_full())
+        .then_some((judged.verdict_at_structure, "the check at level structure"));
+    let verdicts = [Some((judged.verdict, "the check")), at_structure];
+    let missed = verdicts.into_iter().flatten();
+    let missed = missed.filter(|(verdict, _)| *verdict == Verdict::Healthy);
+    missed
+        .map(|(_, who)| format!("{who} calls it healthy"))
+        .collect()
 }
 
 /// What was promised of a salvage and does not hold.
@@ -304,8 +311,8 @@ fn failures_of_salvage(cell: &LossCell, witness: &cells::Witness) -> Vec<String>
             "the salvage calls it whole; {lost} rows are lost and {wrong} are wrong"
         ));
     }
-    // An account that calls itself incomplete vouches for no row alone, and one that names the file
-    // as another table's for none of its rows.
+    // Of an account that calls itself incomplete each table is asked. One that names the file as
+    // another table's vouches for none of its rows.
     let is_named = cell.hurt == Hurt::Foreign.name() && cell.marked >= *wrong;
     if *wrong > 0 && cell.outcome != "incomplete" && !is_named {
         failures.push(format!(
@@ -355,12 +362,14 @@ fn is_within_a_page(by_table: &BTreeMap<String, Comparison>) -> bool {
     hurt.len() <= 1 && hurt.iter().all(|rows| *rows <= ROWS_OF_A_PAGE)
 }
 
-/// Tables whose rows are lost or wrong, and of which the account says nothing, or fewer rows.
+/// Tables whose rows are lost or wrong, and of which the account says nothing, or other numbers.
 fn failures_of_tables(
     account: &SalvageReport,
+    cell: &Cell,
     by_table: &BTreeMap<String, Comparison>,
 ) -> Vec<String> {
-    if account.outcome == Ending::Incomplete {
+    let is_incomplete = account.outcome == Ending::Incomplete;
+    if is_incomplete && !cell.is_of_named_tables() {
         return Vec::new();
     }
     let hurt = by_table
@@ -373,26 +382,43 @@ fn failures_of_tables(
                 "of {file} {lost} rows are lost and {wrong} wrong, and the account does not say so"
             ));
         }
-        let most = account_of(account, file).and_then(rows_told)?;
+        let table = account_of(account, file).filter(|_| !is_incomplete)?;
+        let least = rows_at_least(table);
+        if least > lost + marked(table) {
+            return Some(format!(
+                "of {file} {lost} rows are lost, and the account has {least} exactly"
+            ));
+        }
+        let most = rows_told(table)?;
         (lost > most)
             .then(|| format!("of {file} {lost} rows are lost, and the account has at most {most}"))
     };
     hurt.filter_map(failure).collect()
 }
 
+/// Rows of which a table's account says that they are lost, neither more nor less.
+fn rows_at_least(table: &TableAccount) -> u64 {
+    let exact = table.lost_by.iter().filter(|by| by.exact);
+    exact.map(|by| by.rows).sum()
+}
+
+/// Rows that stand among the suspects, or are marked.
+fn marked(table: &TableAccount) -> u64 {
+    let rows = &table.rows;
+    let marked = rows.partial + rows.carved + rows.mended + rows.uncertain + rows.withheld;
+    marked.max(rows.suspect)
+}
+
 /// Rows of which a table's account says that they may not be among the good ones; nothing where it
 /// gives no bound.
 fn rows_told(table: &TableAccount) -> Option<u64> {
-    let rows = &table.rows;
     let is_estimate = |by: &LostBy| matches!(by.witness.as_str(), "rows-per-page" | "pg-class");
     let is_open = |by: &LostBy| is_estimate(by) && by.at_most.is_none();
     if table.lost_by.iter().any(is_open) {
         return None;
     }
     let bounds = table.lost_by.iter().filter_map(|by| by.at_most);
-    let lost = rows.lost_known + bounds.sum::<u64>();
-    let marked = rows.partial + rows.carved + rows.mended + rows.uncertain + rows.withheld;
-    Some(lost + marked.max(rows.suspect))
+    Some(table.rows.lost_known + bounds.sum::<u64>() + marked(table))
 }
 
 fn account_of<'a>(account: &'a SalvageReport, file: &str) -> Option<&'a TableAccount> {

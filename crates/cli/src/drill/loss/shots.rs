@@ -12,6 +12,7 @@ const DIRECTORIES: &[&str] = &[
     "pg_multixact/offsets",
     "pg_multixact/members",
     "pg_wal",
+    "pg_twophase",
 ];
 const HURTS: &[Hurt] = &[
     Hurt::Bytes,

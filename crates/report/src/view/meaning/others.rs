@@ -131,7 +131,9 @@ pub(crate) fn blind(document: &BlindDocument) -> Meaning {
 }
 
 pub(crate) fn loss(document: &LossDocument) -> Meaning {
-    Meaning::alone(if document.passed {
+    Meaning::alone(if document.interrupted && document.passed {
+        "It was stopped before its end: every loss that was made until then was seen and counted; nothing of yours was touched."
+    } else if document.passed {
         "Every loss that was made was seen and counted; nothing of yours was touched."
     } else {
         "A loss was not seen, or not counted rightly: rows may be missing that no report names."
@@ -139,7 +141,9 @@ pub(crate) fn loss(document: &LossDocument) -> Meaning {
 }
 
 pub(crate) fn start_drill(document: &StartDrillDocument) -> Meaning {
-    Meaning::alone(if document.passed {
+    Meaning::alone(if document.interrupted && document.passed {
+        "It was stopped before its end: every server that was kept from starting until then started again; nothing of yours was touched."
+    } else if document.passed {
         "Every server that was kept from starting started again, with the rows that its plan promised; nothing of yours was touched."
     } else {
         "A server did not start again, or showed other rows than its plan promised: a plan for such damage is not to be trusted."
