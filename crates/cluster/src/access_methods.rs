@@ -8,7 +8,8 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use pgclinic_format::index_page::AccessMethod;
 use pgclinic_format::layout::CatalogColumn;
 use pgclinic_format::oid::PG_INDEX;
-use pgclinic_format::{ColumnLayout, Oid};
+use pgclinic_format::{ColumnLayout, Fork, Oid};
+use pgclinic_model::{plural, verb_of};
 
 use crate::catalog::Reader;
 use crate::columns::ColumnNames;
@@ -78,27 +79,6 @@ pub(crate) fn encrypts(methods: &HashMap<Oid, MethodRow>) -> bool {
     methods.any(|method| method.name.starts_with(ENCRYPTING))
 }
 
-/// Puts names and built-in handlers in the place of OIDs.
-pub(crate) fn name_methods(
-    relations: &mut BTreeMap<Oid, Relation>,
-    methods: &HashMap<Oid, MethodRow>,
-) {
-    for relation in relations.values_mut() {
-        let Some(foreign) = relation.foreign_method.as_mut() else {
-            continue;
-        };
-        let known = foreign.name.parse().ok();
-        let Some(method) = known.and_then(|oid: Oid| methods.get(&oid)) else {
-            continue;
-        };
-        foreign.name.clone_from(&method.name);
-        if let Some(built_in) = AccessMethod::from_handler(method.handler) {
-            relation.access_method = Some(built_in);
-            relation.foreign_method = None;
-        }
-    }
-}
-
 /// Indexes and TOAST relations of such tables, and the indexes of these, are as unknown as the
 /// tables.
 pub(crate) fn spread(relations: &mut BTreeMap<Oid, Relation>, tables: &HashMap<Oid, Oid>) {
@@ -119,7 +99,59 @@ pub(crate) fn spread(relations: &mut BTreeMap<Oid, Relation>, tables: &HashMap<O
         }
     }
 }
+
 impl Reader<'_> {
+    /// Puts names and built-in handlers in the place of OIDs. A method whose row is lost is taken
+    /// for the usual one where a table looks like a heap.
+    pub(crate) fn name_methods(
+        &mut self,
+        relations: &mut BTreeMap<Oid, Relation>,
+        methods: &HashMap<Oid, MethodRow>,
+    ) {
+        let mut lost = 0_u64;
+        for relation in relations.values_mut() {
+            let Some(foreign) = relation.foreign_method.as_mut() else {
+                continue;
+            };
+            let known = foreign.name.parse().ok();
+            let Some(method) = known.and_then(|oid: Oid| methods.get(&oid)) else {
+                if self.looks_like_a_heap(relation) {
+                    relation.access_method = Some(AccessMethod::Heap);
+                    relation.foreign_method = None;
+                    lost += 1;
+                }
+                continue;
+            };
+            foreign.name.clone_from(&method.name);
+            if let Some(built_in) = AccessMethod::from_handler(method.handler) {
+                relation.access_method = Some(built_in);
+                relation.foreign_method = None;
+            }
+        }
+        if lost > 0 {
+            let why = format!(
+                "it does not have the access method of {tables}, which {look} like {heaps} and {are} read so",
+                tables = plural(lost, "table"),
+                look = verb_of(lost, "look"),
+                heaps = if lost == 1 { "a heap" } else { "heaps" },
+                are = verb_of(lost, "are")
+            );
+            self.trouble("pg_am", why);
+        }
+    }
+
+    fn looks_like_a_heap(&self, relation: &Relation) -> bool {
+        let mut homes = self.cluster.homes.iter();
+        let home = homes.find(|home| {
+            (home.database, home.tablespace) == (self.home.database, relation.tablespace)
+        });
+        let is_table = matches!(relation.kind, RelKind::Table | RelKind::MaterializedView);
+        home.filter(|_| is_table).is_some_and(|home| {
+            let files = self.cluster.fork_files(home, relation.filenode, Fork::Main);
+            self.cluster.method_of_content(&files) == Some(AccessMethod::Heap)
+        })
+    }
+
     /// The table of each index.
     pub(crate) fn tables_of_indexes(
         &mut self,

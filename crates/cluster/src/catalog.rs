@@ -696,7 +696,7 @@ impl<'a> Reader<'a> {
                 methods.insert(oid, MethodRow { name, handler });
             }
         });
-        access_methods::name_methods(relations, &methods);
+        self.name_methods(relations, &methods);
         if relations
             .values()
             .any(|relation| relation.unknown_storage().is_some())

@@ -9,7 +9,7 @@ use pgclinic_format::attribute::Attribute;
 use pgclinic_format::checksum::page_checksum;
 use pgclinic_format::page::HEADER_BYTES;
 use pgclinic_format::{
-    Attributes, BlockNo, ColumnLayout, HeapTuple, LinePointer, LpFlags, Page, varlena,
+    Attributes, BlockNo, ColumnLayout, HeapTuple, LinePointer, LpFlags, Oid, Page, varlena,
 };
 
 use crate::catalog_encoding::CatalogEncoding;
@@ -18,7 +18,7 @@ use crate::comparison::Comparison;
 use crate::files::ForkFiles;
 use crate::row_places::{PlaceState, RowPlaces};
 use crate::visibility::{RowState, Visibility};
-use crate::witness::each_row_in;
+use crate::witness::{LostKeys, each_row_in, keys_of_lost_rows};
 
 /// Bytes of one read.
 const READ_BYTES: usize = 256 * 1024;
@@ -169,6 +169,20 @@ impl<'a> HeapScan<'a> {
             });
         }
         missed
+    }
+
+    /// What the indexes of this catalog, found by their OIDs, have of rows that were not there.
+    /// Nothing where the places of rows were not noted, or where entries may be of another moment.
+    pub fn keys_of_lost_rows<'f>(
+        &self,
+        catalog: Oid,
+        files_of: &dyn Fn(Oid) -> Option<&'f ForkFiles>,
+    ) -> Vec<LostKeys> {
+        let places = self.places.as_ref();
+        let places = places.filter(|_| self.cluster.catalog_entries_prove());
+        places.map_or_else(Vec::new, |places| {
+            keys_of_lost_rows(self.cluster, catalog, places, files_of)
+        })
     }
 
     /// The list, after the rows were read.

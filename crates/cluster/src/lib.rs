@@ -115,4 +115,4 @@ pub use toast_reader::{FoundChunks, PageRows, ToastReader, named_rows};
 pub use torn_pages::{PageWaits, Reread, reread_page};
 pub use transaction_log::{LogReader, TransactionLog, XactStatus};
 pub use visibility::{Death, Doubt, RowState, Stamp, Visibility};
-pub use witness::{LostColumn, LostRelation, LostType};
+pub use witness::{LostColumn, LostKeys, LostRelation, LostType};

@@ -4,14 +4,17 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use pgclinic_format::Oid;
 use pgclinic_format::datum::TypeKind;
-use pgclinic_format::oid::{PG_ATTRIBUTE, PG_CLASS, PG_CONSTRAINT, PG_ENUM, PG_PROC, PG_TYPE};
+use pgclinic_format::oid::{
+    PG_ATTRDEF, PG_ATTRIBUTE, PG_CLASS, PG_CONSTRAINT, PG_ENUM, PG_PROC, PG_REWRITE, PG_TYPE,
+};
 use pgclinic_model::{plural, verb_of};
 
 use crate::attached_columns::{is_gapless, sort_columns};
 use crate::catalog::{Catalog, Reader};
+use crate::cluster::Cluster;
 use crate::columns::ColumnNames;
 use crate::comparison::Comparison;
-use crate::relation::{Column, Persistence, RelKind, Relation};
+use crate::relation::{Column, Generated, Persistence, RelKind, Relation};
 use crate::row_places::RowPlaces;
 use crate::witness::{
     CATALOGS_WITH_TYPES, ClassWitness, ColumnTypes, Gap, KnownType, LostColumn, LostRelations,
@@ -23,6 +26,10 @@ use crate::witness::{
 /// Stands for the schema of a relation where nothing tells it.
 const UNKNOWN_SCHEMA: &str = "unknown_schema";
 
+/// The rule that makes a view.
+const RULE_OF_A_VIEW: &str = "_RETURN";
+/// How a column stands in a stored expression.
+const VAR: &str = "{VAR ";
 /// Where the first OID of an `oidvector` stands, behind its length.
 const FIRST_ELEMENT: usize = 20;
 
@@ -167,6 +174,7 @@ impl Reader<'_> {
     /// A relation that only `pg_attribute` knows is called as its row type is.
     pub(crate) fn name_lost_by_type(&mut self, catalog: &mut Catalog) {
         self.take_names_of_types(catalog);
+        self.find_lost_views(catalog);
         for oid in catalog.lost_relations.iter().filter_map(|lost| lost.oid) {
             let relation = catalog.relations.get_mut(&oid);
             if let Some(relation) = relation.filter(|relation| relation.schema.is_empty()) {
@@ -198,21 +206,13 @@ impl Reader<'_> {
         catalog
             .partial_columns
             .retain(|_, columns| !columns.is_empty());
+        self.find_generated(catalog);
     }
 
     /// A catalog has the same columns in every database: those that another one still has.
     pub(crate) fn columns_of_sibling(&self, catalog: Oid) -> Option<ColumnNames> {
-        let databases = self.cluster.databases.keys().copied();
-        let mut homes = databases
-            .filter(|database| *database != self.home.database)
-            .filter_map(|database| self.cluster.catalog_home(database));
-        homes.find_map(|home| {
-            let pg_attribute = self.cluster.mapped_file(home, PG_ATTRIBUTE);
-            let (mut columns, _) = Reader::of(self.cluster, home).read_columns(pg_attribute);
-            let mut columns = columns.remove(&catalog)?;
-            sort_columns(&mut columns);
-            is_gapless(&columns).then(|| ColumnNames::read(&columns))
-        })
+        let columns = self.cluster.columns_of_catalog(catalog, self.home.database);
+        columns.map(|columns| ColumnNames::read(&columns))
     }
 
     /// Labels of enumerations by the indexes of `pg_enum`, bounds of ranges by the functions that
@@ -280,6 +280,7 @@ impl Reader<'_> {
                 format!("it does not have {types} that its indexes name"),
             );
         }
+        catalog.types.index_names();
         let bases = self.bases_of_domains(catalog);
         let mut open: Vec<&LostType> = lost.iter().collect();
         let mut relations: HashMap<(&str, &str), Oid> = HashMap::new();
@@ -342,14 +343,71 @@ impl Reader<'_> {
         relatives
     }
 
+    /// A lost relation with rows and a rule that makes a view is a materialised view.
+    fn find_lost_views(&mut self, catalog: &mut Catalog) {
+        let lost = catalog.lost_relations.iter().filter_map(|lost| lost.oid);
+        let lost: BTreeSet<Oid> = lost.collect();
+        let rules = catalog.relations.get(&PG_REWRITE).cloned();
+        let Some(rules) = rules.filter(|_| !lost.is_empty()) else {
+            return;
+        };
+        self.rows_of(&rules, &mut |names, row| {
+            let name = row.name(names.index("rulename"));
+            let view = row.u32(names.index("ev_class"));
+            let view = view.filter(|oid| lost.contains(oid));
+            let relation = view.and_then(|oid| catalog.relations.get_mut(&oid));
+            if let (Some(relation), Some(RULE_OF_A_VIEW)) = (relation, name.as_deref())
+                && relation.kind == RelKind::Table
+            {
+                relation.kind = RelKind::MaterializedView;
+            }
+        });
+    }
+
+    /// A lost column by whose expression in `pg_attrdef` others are read is a generated one: no
+    /// default reads a column.
+    fn find_generated(&mut self, catalog: &mut Catalog) {
+        let Some(defaults) = catalog.relations.get(&PG_ATTRDEF).cloned() else {
+            return;
+        };
+        let mut generated: BTreeSet<(Oid, u16)> = BTreeSet::new();
+        self.rows_of(&defaults, &mut |names, row| {
+            let table = row.u32(names.index("adrelid"));
+            let number = row.i16(names.index("adnum"));
+            let number = number.and_then(|number| u16::try_from(number).ok());
+            let Some(column) = table.zip(number) else {
+                return;
+            };
+            let lost = catalog.lost_columns.get(&column.0);
+            let mut lost = lost.into_iter().flatten();
+            if lost.any(|own| own.attnum == column.1) {
+                let tree = row.unpacked(names.index("adbin"));
+                let reads = tree.is_some_and(|tree| String::from_utf8_lossy(&tree).contains(VAR));
+                generated.extend(reads.then_some(column));
+            }
+        });
+        for (table, number) in generated {
+            let relation = catalog.relations.get_mut(&table);
+            let whole = relation.and_then(|relation| relation.columns.as_mut());
+            let columns = whole.or_else(|| catalog.partial_columns.get_mut(&table));
+            let mut columns = columns.into_iter().flatten();
+            if let Some(column) = columns.find(|column| column.attnum == number) {
+                column.generated = Generated::Stored;
+            }
+        }
+    }
+
     fn take_names_of_types(&self, catalog: &mut Catalog) {
+        let known = catalog.types.relations();
+        let known: HashMap<Oid, (&str, Oid)> = known
+            .map(|(relation, name, namespace)| (relation, (name, namespace)))
+            .collect();
         let nameless = catalog.lost_relations.iter_mut();
         for lost in nameless.filter(|lost| lost.name.is_none()) {
             let Some(oid) = lost.oid else {
                 continue;
             };
-            let mut types = catalog.types.relations();
-            let Some((_, name, namespace)) = types.find(|(relation, ..)| *relation == oid) else {
+            let Some((name, namespace)) = known.get(&oid).copied() else {
                 continue;
             };
             let number = namespace.to_string();
@@ -361,6 +419,23 @@ impl Reader<'_> {
                 relation.schema = schema;
             }
         }
+    }
+}
+
+impl Cluster {
+    /// The columns of a catalog, as some other database than this one still has them.
+    pub fn columns_of_catalog(&self, catalog: Oid, database: Oid) -> Option<Vec<Column>> {
+        let databases = self.databases.keys().copied();
+        let mut homes = databases
+            .filter(|other| *other != database)
+            .filter_map(|other| self.catalog_home(other));
+        homes.find_map(|home| {
+            let pg_attribute = self.mapped_file(home, PG_ATTRIBUTE);
+            let (mut columns, _) = Reader::of(self, home).read_columns(pg_attribute);
+            let mut columns = columns.remove(&catalog)?;
+            sort_columns(&mut columns);
+            is_gapless(&columns).then_some(columns)
+        })
     }
 }
 

@@ -49,9 +49,12 @@ pub(crate) struct RangeRow {
 #[derive(Default)]
 pub(crate) struct TypeRows {
     types: HashMap<Oid, TypeRow>,
+    /// The same by schema and name, once some are looked for.
+    by_name: HashMap<(Oid, String), Oid>,
     /// OID and label by enum type, in their order.
     labels: HashMap<Oid, Vec<(u32, Vec<u8>)>>,
     label_rows: Vec<LabelRow>,
+    label_oids: HashSet<Oid>,
     /// What `pg_range` says, by range or multirange type.
     ranges: HashMap<Oid, RangeRow>,
     multiranges: HashSet<Oid>,
@@ -129,6 +132,7 @@ impl TypeRows {
         self.label_rows
             .sort_by(|a, b| a.position.total_cmp(&b.position));
         self.labels.clear();
+        self.label_oids = self.label_rows.iter().map(|row| row.oid).collect();
         for row in &self.label_rows {
             let of = self.labels.entry(row.of).or_default();
             of.push((row.oid, row.label.clone()));
@@ -137,7 +141,7 @@ impl TypeRows {
 
     /// The label with this OID has a row.
     pub(crate) fn has_label(&self, oid: Oid) -> bool {
-        self.label_rows.iter().any(|row| row.oid == oid)
+        self.label_oids.contains(&oid)
     }
 
     /// Enumerations, ranges and multiranges of which no other catalog says anything.
@@ -223,6 +227,14 @@ impl TypeRows {
         used.any(|oid| oid != 0 && !self.has_row(oid))
     }
 
+    /// Makes types findable by schema and name.
+    pub(crate) fn index_names(&mut self) {
+        let named = self.types.iter();
+        self.by_name = named
+            .map(|(oid, row)| ((row.namespace, row.name.clone()), *oid))
+            .collect();
+    }
+
     /// Takes a type whose row is lost, as far as other catalogs tell what it is made of: `relation`
     /// is the one of its name, `base` that of a domain. Whether they do.
     pub(crate) fn take_lost(
@@ -233,7 +245,11 @@ impl TypeRows {
     ) -> bool {
         let row = self.row_of_lost(lost, relation, base);
         let is_known = row.is_some();
-        self.types.extend(row.map(|row| (lost.oid, row)));
+        if let Some(row) = row {
+            let name = (row.namespace, row.name.clone());
+            self.by_name.insert(name, lost.oid);
+            self.types.insert(lost.oid, row);
+        }
         is_known
     }
 
@@ -277,10 +293,7 @@ impl TypeRows {
             });
         }
         let element = lost.name.strip_prefix('_')?;
-        let mut types = self.types.iter();
-        let of_that_name =
-            |(_, row): &(&Oid, &TypeRow)| row.name == element && row.namespace == lost.namespace;
-        let element = *types.find(of_that_name)?.0;
+        let element = *self.by_name.get(&(lost.namespace, element.to_owned()))?;
         Some(TypeRow {
             element,
             output: ARRAY_OUT,

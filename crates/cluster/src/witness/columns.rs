@@ -158,6 +158,7 @@ pub(crate) fn column_like(other: &Column, lost: &LostColumn) -> Column {
         attnum: lost.attnum,
         name: name_of(lost),
         not_null: false,
+        dropped: lost.is_dropped(),
         generated: Generated::No,
         missing: None,
         has_missing: true,
@@ -178,7 +179,7 @@ pub(crate) fn column_of_type(
         typmod: known.typmod,
         collation: known.collation,
         not_null: false,
-        dropped: false,
+        dropped: lost.is_dropped(),
         generated: Generated::No,
         storage: 0,
         compression: 0,
@@ -198,7 +199,17 @@ fn name_of(lost: &LostColumn) -> String {
     lost.name.clone().unwrap_or_else(number)
 }
 
+/// How the name of a dropped column begins and ends, around its number.
+const DROPPED: (&str, &str) = ("........pg.dropped.", "........");
+
 impl LostColumn {
+    /// It was dropped: such a column is called so, and nobody may call another one so.
+    pub fn is_dropped(&self) -> bool {
+        let name = self.name.as_deref().unwrap_or_default();
+        let number = name.strip_prefix(DROPPED.0);
+        number.and_then(|rest| rest.strip_suffix(DROPPED.1)) == Some(&self.attnum.to_string())
+    }
+
     /// Its name, or one made of its number.
     pub fn words(&self) -> String {
         name_of(self)

@@ -31,13 +31,13 @@ pub(super) const NAME: ColumnLayout = ColumnLayout {
     attalign: 1,
 };
 /// Columns of the widest index read here.
-const COLUMNS_MAX: usize = 2;
+const COLUMNS_MAX: usize = 4;
 
 /// The key columns of an entry.
 pub(super) struct Keys<'a>([&'a [u8]; COLUMNS_MAX]);
 
 impl<'a> Keys<'a> {
-    fn bytes(&self, column: usize) -> &'a [u8] {
+    pub(super) fn bytes(&self, column: usize) -> &'a [u8] {
         self.0.get(column).copied().unwrap_or_default()
     }
 
@@ -201,7 +201,7 @@ pub(crate) fn each_row_in(cluster: &Cluster, files: &ForkFiles, each: &mut dyn F
 
 /// The same of the index in these files, leaf by leaf along them. Entries that are marked dead are
 /// left out: the server knows that nobody sees their rows. Whether every leaf was there and sound.
-fn each_entry_in(
+pub(super) fn each_entry_in(
     cluster: &Cluster,
     files: &ForkFiles,
     columns: &[ColumnLayout],
