@@ -13,6 +13,7 @@ mod live;
 mod readable;
 mod salvage;
 pub mod schema;
+mod sequence_page;
 mod shape;
 mod stored_types;
 mod text_settings;

@@ -16,7 +16,8 @@ use super::error::SalvageError;
 use super::folder::Folder;
 use super::staging::{QUOTING, STAGE, StagedColumn, Staging, column_names, quoted, staged_columns};
 use super::{
-    Encoding, Rows, SalvageOptions, databases, described_columns, encoding_of, room_of, sequences,
+    Encoding, Rows, SalvageOptions, catalog_of, databases, described_columns, encoding_of, room_of,
+    sequences,
 };
 use crate::schema::{
     CatalogRoom, Catalogs, Ddl, DescribedColumns, ExtensionTable, SESSION, Statement, connected_to,
@@ -88,15 +89,14 @@ fn of_database(
     options: &SalvageOptions,
     account: &SalvageReport,
 ) -> Option<Statement> {
-    let (catalog, shared) = (cluster.catalog(database), cluster.catalog(0));
+    let catalog = catalog_of(cluster, database, options);
+    let shared = cluster.catalog(0);
     if catalog.is_blind() {
         return None;
     }
     let tables = account.tables.iter();
-    let tables: Vec<&TableAccount> = tables
-        .filter(|table| table.database == name && table.kind == "table")
-        .collect();
-    if tables.is_empty() && options.ddl.is_none() {
+    let tables = tables.filter(|table| table.database == name);
+    if options.ddl.is_none() && !tables.clone().any(|table| table.kind == "table") {
         return None;
     }
     let room = match &options.ddl {
@@ -105,6 +105,12 @@ fn of_database(
     };
     let described = described_columns(cluster, &catalog, &options.given);
     let catalogs = Catalogs::read_with(cluster, (&catalog, &shared), &room, &described);
+    let ddl = options.ddl.as_ref().map(|_| Ddl::of_catalogs(&catalogs));
+    let is_table = |table: &&TableAccount| {
+        let is_made_one = |ddl: &Ddl| ddl.made_tables.contains(&table.oid);
+        table.kind == "table" || ddl.as_ref().is_some_and(is_made_one)
+    };
+    let tables: Vec<&TableAccount> = tables.filter(is_table).collect();
     let own = account.sequences.iter();
     let own = own.filter(|sequence| sequence.database == name);
     let script = Script {
@@ -114,6 +120,7 @@ fn of_database(
         files: MainForks::of_database(cluster, database),
         encoding: encoding_of_files(cluster, database, options),
         options,
+        ddl: ddl.as_ref(),
     };
     let is_uncertain = |table: &&TableAccount| {
         table.rows.written > 0 && table.rows.uncertain >= table.rows.written
@@ -134,9 +141,8 @@ fn of_database(
     let objects = objects.find(|objects| objects.database == name);
     let rows = rows + &objects.map_or_else(String::new, large_objects);
     let settings = settings_of(options);
-    Some(match &options.ddl {
-        Some(_) => {
-            let ddl = Ddl::of_catalogs(&catalogs);
+    Some(match &ddl {
+        Some(ddl) => {
             if tables.is_empty() && ddl.is_bare() {
                 return None;
             }
@@ -222,6 +228,8 @@ struct Script<'c> {
     /// Of the files.
     encoding: &'static str,
     options: &'c SalvageOptions,
+    /// The schema, where it is loaded too.
+    ddl: Option<&'c Ddl>,
 }
 
 /// A table with what is known of it.
@@ -243,6 +251,12 @@ impl Script<'_> {
                 if account.file.is_none() {
                     let name = QUOTING.qualified(&account.schema, &account.table);
                     omit(&mut script, &name, "its file was not written whole");
+                    return None;
+                }
+                let is_refused = |ddl: &Ddl| ddl.refused_relations.contains(&account.oid);
+                if self.ddl.is_some_and(is_refused) {
+                    let name = QUOTING.qualified(&account.schema, &account.table);
+                    omit(&mut script, &name, "the table is not written");
                     return None;
                 }
                 let loaded = self.describe(account, &mut own);

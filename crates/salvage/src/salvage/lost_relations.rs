@@ -27,10 +27,10 @@ use crate::shape::{MainForks, database_name};
 /// What a table's account says of it.
 pub(super) const REBUILT: &str = "its row in pg_class is lost: name, columns and files are those that indexes and other catalogs still have";
 
-/// The row of this relation in `pg_class` is lost.
-pub(super) fn is_lost(catalog: &Catalog, relation: Oid) -> bool {
-    let mut lost = catalog.lost_relations.iter();
-    lost.any(|lost| lost.oid == Some(relation))
+/// Relations whose rows in `pg_class` are lost.
+pub(super) fn lost_rows(catalog: &Catalog) -> BTreeSet<Oid> {
+    let lost = catalog.lost_relations.iter();
+    lost.filter_map(|lost| lost.oid).collect()
 }
 
 /// Names every relation that is lost; those that a cluster is born with in one line.
@@ -124,54 +124,72 @@ pub(super) fn with_known_columns(
         let index = usize::from(column.attnum).wrapping_sub(1);
         if let (Some(name), Some(guessed)) = (&column.name, guess.columns.get_mut(index)) {
             guessed.name.clone_from(name);
+            guessed.dropped = column.is_dropped();
         }
     }
     guess
 }
 
 /// What a person declares of a table, with the columns that catalogs still have in their places: a
-/// declaration has no dropped columns, and may be older than the table. As it is, where the rest
-/// does not fill the gaps.
+/// declaration has no dropped columns, and may be older than the table; how wide a lost one of
+/// those is, only the rows say. As it is, where the rest does not fill the gaps.
 pub(super) fn declared_between_known(
     given: &GivenTable,
     catalog: &Catalog,
     relation: &Relation,
+    guess: &dyn Fn() -> Option<GivenTable>,
 ) -> GivenTable {
     let known = catalog.partial_columns.get(&relation.oid);
     let known = known.map_or(&[][..], Vec::as_slice);
     let known_as = |name: &str| known.iter().any(|column| column.name == name);
     let mut declared: Vec<GivenColumn> = given.columns.clone();
     declared.retain(|column| column.dropped || !known_as(&column.name));
-    let lost = catalog
-        .lost_columns
-        .get(&relation.oid)
-        .into_iter()
-        .flatten();
-    let names: BTreeMap<u16, &str> = lost
+    let lost = catalog.lost_columns.get(&relation.oid);
+    let lost = || lost.into_iter().flatten();
+    let names: BTreeMap<u16, &str> = lost()
         .filter_map(|lost| Some((lost.attnum, lost.name.as_deref()?)))
         .collect();
+    let dropped = lost().filter(|lost| lost.is_dropped());
+    let dropped: BTreeSet<u16> = dropped.map(|lost| lost.attnum).collect();
+    let guessed = (!dropped.is_empty()).then(guess).flatten();
+    let guessed = guessed.map(|guess| guess.columns).unwrap_or_default();
     let mut columns = Vec::new();
     for number in 1..=relation.relnatts {
         let found = known.iter().find(|column| column.attnum == number);
-        columns.push(match found {
-            Some(column) => known_column(catalog, column),
-            None => match next_declared(&mut declared, names.get(&number).copied()) {
-                Some(column) => column,
-                None => return given.clone(),
+        let guessed = guessed.get(usize::from(number) - 1);
+        columns.push(
+            match (found, guessed.filter(|_| dropped.contains(&number))) {
+                (Some(column), _) => known_column(catalog, column),
+                (None, Some(guessed)) => GivenColumn {
+                    dropped: true,
+                    ..guessed.clone()
+                },
+                (None, None) => match next_declared(&mut declared, names.get(&number).copied()) {
+                    Some(column) => column,
+                    None => return given.clone(),
+                },
             },
-        });
+        );
     }
-    if known.is_empty() || !declared.is_empty() {
+    if (known.is_empty() && dropped.is_empty()) || !declared.is_empty() {
         return given.clone();
     }
     let mut merged = GivenTable {
         columns,
         ..given.clone()
     };
-    merged.notes.push(format!(
-        "{} of its columns are those that pg_attribute and other catalogs still have",
-        known.len()
-    ));
+    if !known.is_empty() {
+        merged.notes.push(format!(
+            "{} of its columns are those that pg_attribute and other catalogs still have",
+            known.len()
+        ));
+    }
+    if !dropped.is_empty() {
+        merged.notes.push(format!(
+            "how wide its {} is guessed from its rows",
+            plural(dropped.len(), "dropped column")
+        ));
+    }
     merged
 }
 

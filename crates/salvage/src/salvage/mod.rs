@@ -33,6 +33,7 @@ mod options;
 mod ordered_files;
 mod own_keys;
 mod pass;
+mod plain_columns;
 mod plan;
 mod reading;
 mod recovery_gaps;
@@ -71,6 +72,7 @@ use opening::{
 };
 pub use options::{Destination, Encoding, LOCK_WAIT, Rows, SalvageOptions};
 pub(crate) use ordered_files::{Piece, SuspectFile};
+use plain_columns::catalog_of;
 pub(crate) use plan::{described_columns, is_of_the_system, not_salvaged};
 pub(crate) use row_sink::TakeRows;
 pub use sampling::guess_columns;
@@ -417,7 +419,7 @@ impl FolderWork<'_> {
             replaying,
         } = turn;
         let options = self.options;
-        let catalog = cluster.catalog(database);
+        let catalog = catalog_of(cluster, database, options);
         if options.without_catalogs || catalog.is_blind() {
             let lost = lost_databases::lost_catalogs(cluster, &catalog);
             let lost = lost.filter(|_| !options.without_catalogs);
@@ -625,7 +627,7 @@ impl FolderWork<'_> {
             if lost_databases::is_gone(cluster, database, account) {
                 continue;
             }
-            let catalog = cluster.catalog(database);
+            let catalog = catalog_of(cluster, database, options);
             let is_blind = options.without_catalogs || catalog.is_blind();
             let mut plan = if is_blind {
                 without_catalogs::plan(cluster, database, &name, options).0

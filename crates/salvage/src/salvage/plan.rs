@@ -1,6 +1,6 @@
 //! Which tables of a database are salvaged, and under which names.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use pgclinic_cluster::{
     Catalog, Charset, Cluster, ForkFiles, Persistence, ReadGap, RelKind, Relation,
@@ -78,6 +78,8 @@ pub(crate) struct Plan {
     pub(crate) unread: Vec<TableAccount>,
     /// What a person says of tables whose columns are lost.
     given: Vec<GivenTable>,
+    /// Relations whose rows in `pg_class` are lost.
+    lost: BTreeSet<Oid>,
 }
 
 impl Plan {
@@ -93,6 +95,7 @@ impl Plan {
     ) -> Self {
         let mut plan = Plan {
             given: given.to_vec(),
+            lost: lost_relations::lost_rows(catalog),
             ..Plan::default()
         };
         plan.not_salvaged
@@ -186,7 +189,7 @@ impl Plan {
         }
         match table {
             Ok(mut table) => {
-                if lost_relations::is_lost(catalog, relation.oid) {
+                if self.lost.contains(&relation.oid) {
                     table.notes.push(lost_relations::REBUILT.into());
                 }
                 table
@@ -274,12 +277,16 @@ fn described(
     if relation.columns.is_some() {
         return None;
     }
+    let guess = || {
+        let own = files.of(catalog, relation);
+        let (table, _) = guessed_table(cluster, &own, &relation.name)?;
+        Some(table)
+    };
     if let Some(given) = given.iter().find(|given| is_of(given, relation)) {
         let known = lost_relations::declared_between_known;
-        return Some(known(given, catalog, relation));
+        return Some(known(given, catalog, relation, &guess));
     }
-    let own = files.of(catalog, relation);
-    let (table, _) = guessed_table(cluster, &own, &relation.name)?;
+    let table = guess()?;
     Some(lost_relations::with_known_columns(table, catalog, relation))
 }
 

@@ -34,8 +34,8 @@ use super::plan::{Planned, not_salvaged};
 use super::witnesses::Witness;
 use super::{
     BesideTables, DatabaseInputs, DatabaseTurn, Destination, FolderWork, Replaying, SalvageOptions,
-    closed, databases, kept_encoding, loss_search, open_account, plan_of, replay_space, work_of,
-    write_schema,
+    catalog_of, closed, databases, kept_encoding, loss_search, open_account, plan_of, replay_space,
+    work_of, write_schema,
 };
 use crate::shape::{MainForks, database_name};
 
@@ -364,7 +364,7 @@ impl OneRound<'_> {
         account: &mut SalvageReport,
     ) -> Result<Open, SalvageError> {
         let cluster = self.view.replayed_cluster();
-        let catalog = cluster.catalog(database);
+        let catalog = catalog_of(cluster, database, self.work.options);
         let files = MainForks::of_database(cluster, database);
         let is_torn = !catalog.troubles.is_empty() || !files.troubles.is_empty();
         if !is_torn {

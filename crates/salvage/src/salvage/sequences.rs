@@ -4,14 +4,13 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use pgclinic_cluster::{Catalog, Cluster, ForkFiles, RelKind, Relation};
-use pgclinic_format::checksum::page_checksum;
-use pgclinic_format::sequence::{COLUMNS, SEQUENCE_MAGIC, magic};
-use pgclinic_format::{Attributes, Fork, HeapTuple, LpFlags, Page, attribute::Attribute};
+use pgclinic_format::Fork;
 use pgclinic_model::Selection;
 use pgclinic_model::document::SequenceAccount;
 
 use super::plan::is_of_the_system;
 use crate::schema::{CatalogRoom, Catalogs, SequenceColumns};
+use crate::sequence_page::{SequenceValue, value_of_file};
 use crate::shape::{MainForks, database_name};
 
 /// The sequences of a database.
@@ -168,7 +167,7 @@ fn read(
     if files.leave_out(cluster, catalog, relation) {
         own.fork = Fork::Init;
     }
-    let Said {
+    let SequenceValue {
         last_value,
         is_called,
         doubt,
@@ -193,7 +192,7 @@ pub(super) fn of_files(
     files: &[ForkFiles],
 ) -> Vec<SequenceAccount> {
     let known = files.iter().filter_map(|files| {
-        let Said {
+        let SequenceValue {
             last_value,
             is_called,
             doubt,
@@ -208,46 +207,6 @@ pub(super) fn of_files(
         })
     });
     known.collect()
-}
-
-/// What the page of a sequence says.
-struct Said {
-    last_value: i64,
-    is_called: bool,
-    /// Why it may be wrong.
-    doubt: Option<String>,
-}
-
-fn value_of_file(cluster: &Cluster, files: &ForkFiles) -> Result<Said, String> {
-    let path = files.path(0);
-    let mut bytes = vec![0; usize::try_from(cluster.build.block_size).unwrap_or(8192)];
-    let read = cluster.source().read_at(&path, 0, &mut bytes);
-    let read = read.map_err(|error| error.to_string())?;
-    let page = Page::parse(bytes.get(..read).unwrap_or_default());
-    let page = page.ok_or("its file is empty")?;
-    let (last_value, is_called) = value(page).ok_or("its page holds no sequence")?;
-    let is_hurt =
-        cluster.checksums() == Some(true) && page.pd_checksum() != page_checksum(page.bytes(), 0);
-    Ok(Said {
-        last_value,
-        is_called,
-        doubt: is_hurt
-            .then(|| "the checksum of its page is wrong: the value was taken as it is".into()),
-    })
-}
-
-fn value(page: Page<'_>) -> Option<(i64, bool)> {
-    (magic(page) == Some(SEQUENCE_MAGIC)).then_some(())?;
-    let mut pointers = page.line_pointers();
-    let (_, pointer) = pointers.find(|(_, pointer)| pointer.flags() == LpFlags::Normal)?;
-    let tuple = HeapTuple::parse(page.item(pointer)?)?;
-    let mut values = Attributes::new(tuple, &COLUMNS).filter_map(|attribute| match attribute {
-        Ok(Attribute::Value(range)) => tuple.bytes().get(range),
-        _ => None,
-    });
-    let last_value = i64::from_le_bytes(*values.next()?.first_chunk()?);
-    let is_called = *values.nth(1)?.first()?;
-    (is_called <= 1).then_some((last_value, is_called == 1))
 }
 
 /// A script that gives sequences of these names their values.

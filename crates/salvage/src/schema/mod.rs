@@ -23,8 +23,8 @@ mod sequence_columns;
 pub(crate) use catalog::{Catalogs, DescribedColumns};
 pub use ddl::{Ddl, Refused};
 pub(crate) use ddl::{
-    ExtensionTable, SESSION, Step, each_object_detail, encoding_name, extension_table,
-    object_details_in, question_for_full_schemas,
+    ExtensionTable, SESSION, Step, columns_made_plain, each_object_detail, encoding_name,
+    extension_table, object_details_in, question_for_full_schemas,
 };
 pub use definitions::{Definition, DefinitionKind, definitions};
 pub(crate) use file::{SchemaFile, connected_to, in_its_database};

@@ -96,6 +96,23 @@ impl Catalogs<'_> {
         Ok(format!("OPERATOR({schema}.{name})"))
     }
 
+    /// ` COLLATE …`; nothing of one that is lost, or for none.
+    pub(crate) fn collate(&self, oid: Oid) -> String {
+        let known = self.known_collation(oid);
+        known.map_or_else(String::new, |name| format!(" COLLATE {name}"))
+    }
+
+    /// The name of a collation that is not lost; the two of C are the same everywhere.
+    pub(crate) fn known_collation(&self, oid: Oid) -> Option<String> {
+        const C: Oid = 950;
+        const POSIX: Oid = 951;
+        match oid {
+            C => Some("\"C\"".into()),
+            POSIX => Some("\"POSIX\"".into()),
+            _ => self.collation_name(oid).ok(),
+        }
+    }
+
     /// A collation.
     pub(crate) fn collation_name(&self, oid: Oid) -> Written<String> {
         let names = ("pg_collation", "collnamespace", "collname");

@@ -26,7 +26,7 @@ use super::plan::{Plan, Planned, not_salvaged};
 use super::row_sink::RowSink;
 use super::staging::{QUOTING, STAGE, column_names, quoted};
 use super::{
-    DatabaseInputs, Replaying, SalvageOptions, charset_of, described_columns, is_own,
+    DatabaseInputs, Replaying, SalvageOptions, catalog_of, charset_of, described_columns, is_own,
     large_objects, loss_search, lost_relations, plan_of, room_of, sequences, style_of,
 };
 use crate::formats::form_named;
@@ -59,7 +59,8 @@ pub(super) fn load(
     options.generated = false;
     options.form = form_named("copy").expect("a form of the register");
     options.text = TextStyle::for_a_server();
-    let (catalog, shared) = (cluster.catalog(database), cluster.catalog(0));
+    let catalog = catalog_of(cluster, database, &options);
+    let shared = cluster.catalog(0);
     let described = described_columns(cluster, &catalog, &options.given);
     let room = room_of(&options);
     let catalogs = Catalogs::read_with(cluster, (&catalog, &shared), &room, &described);
@@ -113,8 +114,10 @@ pub(super) fn load(
         unclaimed.count_not_replayed(replaying.not_applied);
         account.not_salvaged.append(&mut unclaimed.not_salvaged);
         tables.append(&mut unclaimed.tables);
-        // Materialised views are filled by their own queries.
-        tables.retain(|planned| !planned.table.is_materialized_view);
+        // Materialised views are filled by their own queries, if those are known.
+        tables.retain(|planned| {
+            !planned.table.is_materialized_view || ddl.made_tables.contains(&planned.table.oid)
+        });
         tables.retain(|planned| !whole.contains_key(&quoted(&planned.table)));
         described::make(&mut session, &catalogs, &mut tables, is_resumed, account)?;
         let stagings = stored::prepare(&mut session, &catalogs, &mut tables, account)?;

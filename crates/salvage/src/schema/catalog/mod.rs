@@ -6,10 +6,15 @@
 
 mod array;
 mod long_values;
+mod members_by_library;
 mod read;
 mod rebuilt_columns;
+mod rebuilt_constraints;
+mod rebuilt_extensions;
+mod rebuilt_links;
 mod rebuilt_names;
 mod rebuilt_rows;
+mod rebuilt_sequences;
 mod rebuilt_types;
 mod siblings;
 mod table;
@@ -20,7 +25,8 @@ pub(crate) use table::{Row, Table};
 use super::long_text::TextStore;
 use super::refusal::{Refusal, Written};
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
+use std::sync::OnceLock;
 
 use pgclinic_cluster::{Catalog, CatalogEncoding};
 use pgclinic_format::Oid;
@@ -28,6 +34,20 @@ use pgclinic_model::{plural, verb_of};
 
 /// The schema of everything that a name without schema is looked up in first.
 pub(crate) const PG_CATALOG: Oid = 11;
+
+/// Names that one line has.
+const NAMED_MAX: usize = 20;
+
+/// Names with commas between them; of very many the first.
+pub(crate) fn named_some(names: &[String]) -> String {
+    let beyond = names.len().saturating_sub(NAMED_MAX);
+    let first = names.get(..names.len() - beyond).unwrap_or_default();
+    let first = first.join(", ");
+    if beyond == 0 {
+        return first;
+    }
+    format!("{first} and {}", plural(beyond, "other"))
+}
 
 /// The catalogs of a database, and the shared ones.
 pub(crate) struct Catalogs<'a> {
@@ -38,11 +58,16 @@ pub(crate) struct Catalogs<'a> {
     /// How its words are read.
     pub(crate) words: CatalogEncoding,
     tables: HashMap<&'static str, Table>,
+    /// What indexes still have of rows that are lost.
+    lost: HashMap<&'static str, Table>,
     empty: Table,
     /// Keeps their long values, and the statements made of them.
     pub(crate) store: TextStore,
     /// What could not be read, in words.
     pub(crate) troubles: Vec<String>,
+    /// Partitioned tables that are made again as tables of their own, each with the reason, once
+    /// they are looked for.
+    pub(crate) parents_alone: OnceLock<BTreeMap<Oid, String>>,
 }
 
 impl Catalogs<'_> {
@@ -50,6 +75,21 @@ impl Catalogs<'_> {
     /// empty.
     pub(crate) fn table(&self, name: &str) -> &Table {
         self.tables.get(name).unwrap_or(&self.empty)
+    }
+
+    /// What the indexes of a catalog still have of the rows that it lost, in their key columns;
+    /// rows that were deleted before are among them.
+    pub(crate) fn lost_rows(&self, name: &str) -> impl Iterator<Item = Row<'_>> {
+        self.lost.get(name).unwrap_or(&self.empty).iter()
+    }
+
+    /// Rows that are found again, or are there in another version, are not lost.
+    fn forget_what_is_known(&mut self) {
+        for (name, lost) in &mut self.lost {
+            if let Some(table) = self.tables.get(name) {
+                lost.retain(|row| row.id() == 0 || table.row(row.id()).is_none());
+            }
+        }
     }
 
     /// The row with this OID.

@@ -1,9 +1,10 @@
 //! Reads the catalogs that a schema is made of.
 
 use std::collections::HashMap;
+use std::sync::OnceLock;
 
 use pgclinic_cluster::{
-    Catalog, CatalogEncoding, Cluster, Column, ForkFiles, HeapScan, RawRow, RelKind, Relation,
+    Catalog, CatalogEncoding, Cluster, Column, ForkFiles, HeapScan, LostKeys, RawRow, Relation,
 };
 use pgclinic_format::index_page::AccessMethod;
 use pgclinic_format::types::FIRST_NORMAL_OID;
@@ -113,8 +114,10 @@ impl<'a> Catalogs<'a> {
             words: cluster.words(catalog.database),
             tables: HashMap::new(),
             empty: Table::default(),
+            lost: HashMap::new(),
             store: TextStore::new(room),
             troubles: Vec::new(),
+            parents_alone: OnceLock::new(),
         };
         let mut gaps = Vec::new();
         for part in [catalog, shared] {
@@ -131,21 +134,30 @@ impl<'a> Catalogs<'a> {
                 },
                 troubles: Vec::new(),
                 gaps: Vec::new(),
+                lost: Vec::new(),
             };
             let wanted = WANTED.iter();
             let read: Vec<_> = wanted
                 .filter_map(|(name, keys)| Some((*name, reader.table(name, keys)?)))
                 .collect();
             gaps.append(&mut reader.gaps);
-            let troubles = reader.troubles;
+            let (troubles, lost) = (reader.troubles, reader.lost);
+            catalogs.lost.extend(lost);
             catalogs.tables.extend(read);
             catalogs.troubles.extend(troubles);
         }
         catalogs.add_rows_of_siblings(cluster, room, &gaps);
+        catalogs.forget_what_is_known();
         catalogs.add_rebuilt_names(cluster, shared, &gaps);
+        catalogs.add_rebuilt_links();
         catalogs.add_rebuilt_rows();
         catalogs.add_rebuilt_types();
         catalogs.add_rebuilt_columns(described);
+        catalogs.add_rebuilt_extensions(&gaps);
+        catalogs.add_members_by_library(&gaps);
+        catalogs.add_rebuilt_constraints(&gaps);
+        catalogs.add_rebuilt_sequences(cluster);
+        catalogs.add_rebuilt_foreign_tables();
         catalogs
     }
 
@@ -186,6 +198,17 @@ pub(super) struct Reader<'a> {
     pub(super) troubles: Vec<String>,
     /// Catalogs that lost rows.
     pub(super) gaps: Vec<Gap>,
+    /// What their indexes still have of those.
+    pub(super) lost: Vec<(&'static str, Table)>,
+}
+
+/// What a pass over a catalog says beside its rows.
+struct RowsRead {
+    /// What its indexes name beyond its rows, in words.
+    missed: Option<String>,
+    /// All of its pages could be read.
+    is_whole: bool,
+    lost: Vec<LostKeys>,
 }
 
 impl Reader<'_> {
@@ -195,23 +218,28 @@ impl Reader<'_> {
         keys: &'static [&'static str],
     ) -> Option<Table> {
         let mut relations = self.catalog.relations.values();
-        let relation = relations.find(|relation| {
-            relation.name == name
-                && relation.oid < FIRST_NORMAL_OID
-                && relation.kind == RelKind::Table
-        })?;
+        // Of a relation whose row and file are both lost the kind is lost too.
+        let relation =
+            relations.find(|relation| relation.name == name && relation.oid < FIRST_NORMAL_OID)?;
         let relation = &self.with_columns(relation);
         let Some(columns) = &relation.columns else {
             self.troubles
                 .push(format!("{name}: its columns are unknown"));
             return None;
         };
-        let names = columns.iter().map(|column| column.name.clone());
-        let mut table = Table::new(names, self.words, self.store);
-        let Some(files) = self.files_of(relation) else {
+        let names = || columns.iter().map(|column| column.name.clone());
+        let mut table = Table::new(names(), self.words, self.store);
+        let nowhere;
+        let files = if let Some(files) = self.files_of(relation) {
+            files
+        } else {
             self.troubles.push(format!("{name}: its file is missing"));
-            self.gaps.push(Gap { name, keys });
-            return Some(table);
+            let Some(files) = self.without_segments(relation) else {
+                self.gaps.push(Gap { name, keys });
+                return Some(table);
+            };
+            nowhere = files;
+            &nowhere
         };
         let is_wanted = |column: &Column| {
             let name = column.name.as_str();
@@ -223,7 +251,11 @@ impl Reader<'_> {
         let toast = toast.and_then(|toast| self.files_of(toast));
         let mut values = LongValues::new(self.cluster, toast, self.room, self.store);
         let mut lost = Vec::new();
-        let (missed, is_read) = self.each_row(relation, files, |row| {
+        let RowsRead {
+            missed,
+            is_whole,
+            lost: lost_rows,
+        } = self.each_row(relation, files, |row| {
             let mut taken = Vec::with_capacity(columns.len());
             for (index, column) in columns.iter().enumerate() {
                 let bytes = row.bytes(index).filter(|_| is_wanted(column));
@@ -247,8 +279,14 @@ impl Reader<'_> {
             ));
         }
         let mut lost_pages = self.catalog.lost_pages.iter();
-        if missed.is_some() || !is_read || lost_pages.any(|(catalog, _)| *catalog == relation.oid) {
+        if missed.is_some() || !is_whole || lost_pages.any(|(catalog, _)| *catalog == relation.oid)
+        {
             self.gaps.push(Gap { name, keys });
+        }
+        if !lost_rows.is_empty() {
+            let mut lost = Table::new(names(), self.words, self.store);
+            lost_rows.iter().for_each(|row| lost.push_named(row));
+            self.lost.push((name, lost));
         }
         self.troubles.append(&mut lost);
         self.troubles.extend(missed);
@@ -261,15 +299,13 @@ impl Reader<'_> {
     /// A catalog has the same columns in every database.
     fn with_columns(&self, relation: &Relation) -> Relation {
         let mut relation = relation.clone();
-        let mut siblings = self.cluster.databases.keys().copied();
         if relation.columns.is_none() {
-            let sibling = siblings.find_map(|database| {
-                let catalog = self.cluster.catalog(database);
-                let own = catalog.relations.get(&relation.oid)?;
-                Some((own.columns.clone()?, own.layouts.clone()?))
-            });
-            if let Some((columns, layouts)) = sibling {
-                (relation.columns, relation.layouts) = (Some(columns), Some(layouts));
+            let database = self.catalog.database;
+            let columns = self.cluster.columns_of_catalog(relation.oid, database);
+            if let Some(columns) = columns {
+                let layouts = columns.iter().map(|column| column.layout);
+                relation.layouts = Some(layouts.collect());
+                relation.columns = Some(columns);
             }
         }
         relation
@@ -279,19 +315,38 @@ impl Reader<'_> {
         self.files.get(&(relation.tablespace, relation.filenode))
     }
 
-    /// Says what the indexes of the catalog name beyond its rows, where statements are made of
-    /// them, and whether all of its pages could be read.
+    /// A relation whose file is missing.
+    fn without_segments(&self, relation: &Relation) -> Option<ForkFiles> {
+        let mut homes = self.cluster.homes.iter();
+        let home = homes.find(|home| {
+            home.database == self.catalog.database && home.tablespace == relation.tablespace
+        })?;
+        Some(ForkFiles {
+            home: home.clone(),
+            filenode: relation.filenode,
+            fork: Fork::Main,
+            temporary: None,
+            segments: Vec::new(),
+        })
+    }
+
+    /// What the indexes of the catalog name beyond its rows is asked where statements are made of
+    /// them.
     fn each_row(
         &self,
         relation: &Relation,
         files: &ForkFiles,
         each: impl FnMut(RawRow<'_>),
-    ) -> (Option<String>, bool) {
+    ) -> RowsRead {
         let layouts = relation.layouts.as_deref().unwrap_or_default();
         let mut scan = HeapScan::new(self.cluster, files, layouts);
         if self.room.is_brief {
             scan.each_that_may_count(each);
-            return (None, scan.is_whole());
+            return RowsRead {
+                missed: None,
+                is_whole: scan.is_whole(),
+                lost: Vec::new(),
+            };
         }
         scan = scan.noting_places();
         scan.each_that_may_count(each);
@@ -314,6 +369,24 @@ impl Reader<'_> {
                 lead = verb_of(missed, "lead")
             )
         });
-        (missed, scan.is_whole())
+        let is_whole = scan.is_whole();
+        let lost = if missed.is_some() || !is_whole {
+            scan.keys_of_lost_rows(relation.oid, &|index| self.files_of_index(index))
+        } else {
+            Vec::new()
+        };
+        RowsRead {
+            missed,
+            is_whole,
+            lost,
+        }
+    }
+
+    /// An index whose own row is lost has the number it was born with.
+    fn files_of_index(&self, index: Oid) -> Option<&ForkFiles> {
+        match self.catalog.relations.get(&index) {
+            Some(relation) => self.files_of(relation),
+            None => self.files.values().find(|files| files.filenode == index),
+        }
     }
 }

@@ -9,13 +9,11 @@ use pgclinic_format::Oid;
 use pgclinic_format::datum::TypeKind;
 use pgclinic_format::oid::PG_TYPE;
 use pgclinic_format::types::FIRST_NORMAL_OID;
-use pgclinic_model::{plural, verb_of};
+use pgclinic_model::{noun_of, plural, verb_of};
 
 use super::rebuilt_rows::Values;
-use super::{Catalogs, Row};
+use super::{Catalogs, Row, named_some};
 
-/// Types of an unknown make that are named.
-const NAMED_MAX: usize = 20;
 /// `BTREE_AM_OID`.
 const BTREE: Oid = 403;
 /// `DEFAULT_COLLATION_OID`.
@@ -45,7 +43,7 @@ impl Catalogs<'_> {
             let array = arrays.get(&lost.oid).copied().unwrap_or(0);
             match self.values_of_type(lost, relation, array) {
                 Some(row) => rows.push(row),
-                None => unknown.push(lost.name.as_str()),
+                None => unknown.push(lost.name.clone()),
             }
         }
         self.add_rows("pg_type", &rows);
@@ -57,15 +55,11 @@ impl Catalogs<'_> {
             ));
         }
         if !unknown.is_empty() {
-            let beyond = unknown.len().saturating_sub(NAMED_MAX);
-            let others = format!(" and {}", plural(beyond, "other"));
-            let named: Vec<&str> = unknown.iter().take(NAMED_MAX).copied().collect();
             self.troubles.push(format!(
-                "pg_type: the {rows} of {names}{others} {are} lost, and no other catalog says what they are made of",
+                "pg_type: the {noun} of {names} {are} lost, and no other catalog says what they are made of",
                 are = verb_of(unknown.len(), "are"),
-                rows = if unknown.len() == 1 { "row" } else { "rows" },
-                names = named.join(", "),
-                others = if beyond > 0 { others.as_str() } else { "" },
+                noun = noun_of(unknown.len() as u64, "row"),
+                names = named_some(&unknown),
             ));
         }
     }

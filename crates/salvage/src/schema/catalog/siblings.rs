@@ -76,6 +76,7 @@ impl Catalogs<'_> {
             words: cluster.words(sibling.database),
             troubles: Vec::new(),
             gaps: Vec::new(),
+            lost: Vec::new(),
         };
         for gap in gaps {
             let (Some(identity), Some(theirs)) =

@@ -126,6 +126,17 @@ impl Table {
         self.push(values)
     }
 
+    /// Keeps these rows alone; keys are to be made again.
+    pub(super) fn retain(&mut self, is_kept: impl Fn(Row<'_>) -> bool) {
+        let kept: Vec<Cell> = self
+            .iter()
+            .filter(|row| is_kept(*row))
+            .flat_map(|row| row.cells.iter().copied())
+            .collect();
+        self.cells = kept;
+        self.keys.clear();
+    }
+
     fn refer(&mut self, kept: Kept) -> Option<Cell> {
         let number = u32::try_from(self.long.len()).ok()?;
         self.long.push(kept);

@@ -7,6 +7,7 @@ use super::super::refusal::{Refusal, Written};
 use super::containers::named;
 use super::indexes;
 use super::item::{Item, Items, Rank, class, is_own};
+use super::partitions;
 use super::relations;
 use super::relations::{option, tablespace};
 use super::table_parts::is_temporary;
@@ -18,7 +19,7 @@ pub(super) fn collect(catalogs: &Catalogs<'_>, out: &mut Items) {
         {
             continue;
         }
-        let is_inherited = row.oid("conparentid") != 0;
+        let is_inherited = row.oid("conparentid") != 0 && !is_alone(catalogs, row);
         let rank = match row.letter("contype") {
             'p' | 'u' | 'x' => Rank::Constraint,
             'f' if !is_inherited => Rank::ForeignKey,
@@ -28,6 +29,13 @@ pub(super) fn collect(catalogs: &Catalogs<'_>, out: &mut Items) {
         };
         out.push(constraint(catalogs, row, rank));
     }
+}
+
+/// It came from a table that was partitioned, and comes no more.
+fn is_alone(catalogs: &Catalogs<'_>, row: Row<'_>) -> bool {
+    let parent = catalogs.row("pg_constraint", row.oid("conparentid"));
+    let table = parent.map_or(0, |parent| parent.oid("conrelid"));
+    table != row.oid("conrelid") && partitions::is_parent_alone(catalogs, table)
 }
 
 fn constraint(catalogs: &Catalogs<'_>, row: Row<'_>, rank: Rank) -> Item {
@@ -149,6 +157,12 @@ fn column_names(catalogs: &Catalogs<'_>, table: u32, numbers: &[i64]) -> Written
 
 fn foreign_key(catalogs: &Catalogs<'_>, row: Row<'_>) -> Written<String> {
     let (table, other) = (row.oid("conrelid"), row.oid("confrelid"));
+    if partitions::is_parent_alone(catalogs, other) {
+        let other = catalogs.relation_name(other)?;
+        return Err(Refusal(format!(
+            "{other} is partitioned no more, and its key not that of all rows"
+        )));
+    }
     // Since 18 the last column of a key may be a period.
     let period = if row.flag("conperiod") { "PERIOD " } else { "" };
     let with_period = |names: String| match (period, names.rsplit_once(", ")) {

@@ -55,10 +55,14 @@ fn schema(catalogs: &Catalogs<'_>, row: Row<'_>) -> Option<Item> {
 
 fn extension(catalogs: &Catalogs<'_>, row: Row<'_>) -> Item {
     let name = catalogs.quoted(&row.name("extname"));
-    let text = catalogs.schema_name(row.oid("extnamespace")).map(|schema| {
-        let schema = catalogs.quoted(&schema);
-        format!("CREATE EXTENSION IF NOT EXISTS {name} WITH SCHEMA {schema};")
-    });
+    let text = match row.oid("extnamespace") {
+        // It is lost.
+        0 => Ok(format!("CREATE EXTENSION IF NOT EXISTS {name};")),
+        oid => catalogs.schema_name(oid).map(|schema| {
+            let schema = catalogs.quoted(&schema);
+            format!("CREATE EXTENSION IF NOT EXISTS {name} WITH SCHEMA {schema};")
+        }),
+    };
     let key = (class::EXTENSION, row.id());
     Item::new(Rank::Extension, key, format!("EXTENSION {name}"), text)
 }

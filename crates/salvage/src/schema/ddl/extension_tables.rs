@@ -27,6 +27,9 @@ pub(crate) fn extension_table(catalogs: &Catalogs<'_>, relation: Oid) -> Option<
     let mut conditions = row.texts("extcondition").into_iter();
     let at = marked.iter().position(|table| *table == relation);
     let users_rows = at.map(|at| conditions.nth(at).unwrap_or_default());
+    // Where its row is lost, nothing says what it marked: any row may be a user's.
+    let is_lost = !row.has("extversion");
+    let users_rows = users_rows.or_else(|| is_lost.then(String::new));
     Some(ExtensionTable {
         extension: row.name("extname"),
         users_rows,

@@ -30,7 +30,7 @@ fn is_made_by_a_type(catalogs: &Catalogs<'_>, row: Row<'_>) -> bool {
         depend.oid("classid") == class::FUNCTION
             && depend.oid("refclassid") == class::TYPE
             && depend.letter("deptype") == 'i'
-    })
+    }) || catalogs.makes_a_range(row.id(), row.oid("prorettype"))
 }
 
 fn item(catalogs: &Catalogs<'_>, row: Row<'_>) -> Item {

@@ -5,6 +5,7 @@ use super::super::expression;
 use super::super::refusal::{Refusal, Written};
 use super::containers::named;
 use super::item::{Item, Items, Rank, class, is_own};
+use super::partitions;
 use super::relations::{option, options_of_attribute, tablespace};
 use super::table_parts::is_temporary;
 
@@ -21,9 +22,12 @@ pub(super) fn collect(catalogs: &Catalogs<'_>, out: &mut Items) {
         if constraint_of(catalogs, oid).is_none() {
             out.push(index(catalogs, row));
         }
-        out.extend(attach(catalogs, oid));
     }
     for row in catalogs.table("pg_class").iter() {
+        if matches!(row.letter("relkind"), 'i' | 'I') && is_own(catalogs, class::RELATION, row.id())
+        {
+            out.extend(attach(catalogs, row.id()));
+        }
         if is_without_row(catalogs, row) {
             let name = named("INDEX", &catalogs.qualified_relation(row));
             let text: Written<String> = Err(Refusal("its row in pg_index is lost".into()));
@@ -47,6 +51,13 @@ fn is_without_row(catalogs: &Catalogs<'_>, row: Row<'_>) -> bool {
         && catalogs
             .schema_name(row.oid("relnamespace"))
             .is_ok_and(|schema| schema != "pg_toast")
+}
+
+/// The table of an index, as far as that is made again.
+fn table_of(catalogs: &Catalogs<'_>, index: u32) -> Option<u32> {
+    let row = catalogs.one("pg_index", "indexrelid", index);
+    let of_constraint = || Some(constraint_of(catalogs, index)?.oid("conrelid"));
+    row.map(|row| row.oid("indrelid")).or_else(of_constraint)
 }
 
 /// The constraint that an index serves.
@@ -92,12 +103,6 @@ fn details(catalogs: &Catalogs<'_>, row: Row<'_>, relation: Row<'_>) -> String {
     let Ok(table) = catalogs.relation_name(row.oid("indrelid")) else {
         return text;
     };
-    if row.flag("indisprimary") {
-        // Its constraint is lost.
-        text += &format!(
-            "\nALTER TABLE ONLY {table} ADD CONSTRAINT {name} PRIMARY KEY USING INDEX {name};"
-        );
-    }
     if row.flag("indisclustered") {
         text += &format!("\nALTER TABLE {table} CLUSTER ON {name};");
     }
@@ -124,6 +129,10 @@ fn details(catalogs: &Catalogs<'_>, row: Row<'_>, relation: Row<'_>) -> String {
 fn attach(catalogs: &Catalogs<'_>, oid: u32) -> Option<Item> {
     let inherits = catalogs.one("pg_inherits", "inhrelid", oid)?;
     let parent = inherits.oid("inhparent");
+    let is_made = |oid| table_of(catalogs, oid).is_some();
+    if !is_made(oid) || !partitions::is_made_partitioned(catalogs, table_of(catalogs, parent)?) {
+        return None;
+    }
     let text = || -> Written<String> {
         let (parent, name) = (
             catalogs.relation_name(parent)?,
@@ -274,8 +283,8 @@ fn key_details(
     const BTREE: u32 = 403;
     let mut text = String::new();
     let collation = row.oids("indcollation").get(at).copied().unwrap_or(0);
-    if collation != 0 && collation != column.collation {
-        text += &format!(" COLLATE {}", catalogs.collation_name(collation)?);
+    if collation != column.collation {
+        text += &catalogs.collate(collation);
     }
     let class = row.oids("indclass").get(at).copied().unwrap_or(0);
     let attribute = catalogs.attribute(relation.id(), i64::try_from(at).unwrap_or(0) + 1);

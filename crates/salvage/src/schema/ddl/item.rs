@@ -20,6 +20,8 @@ pub(super) mod class {
     pub(in super::super) const INDEX_PART: Oid = 2;
     /// A type before it has functions.
     pub(in super::super) const SHELL: Oid = 3;
+    /// What a catalog lost.
+    pub(in super::super) const LOST: Oid = 5;
     /// A setting or the comment of the database.
     pub(in super::super) const DATABASE_PROPERTY: Oid = 4;
     pub(in super::super) const TYPE: Oid = oid::PG_TYPE;
@@ -84,6 +86,7 @@ pub(super) enum Rank {
     TextSearch,
     Foreign,
     Relation,
+    View,
     Attach,
     Default,
     OwnedBy,
@@ -126,6 +129,10 @@ pub(super) struct Item {
     /// How COMMENT and ALTER … OWNER name it; empty where neither is to be written.
     pub(super) spoken: String,
     pub(super) owner: Oid,
+    /// Rows are loaded into it.
+    pub(super) holds_rows: bool,
+    /// Whose rights need no words: the owner, also where another statement sets that.
+    pub(super) owner_in_rights: Oid,
     /// Kind for GRANT, and the list of rights, where somebody changed them.
     pub(super) rights: Option<grants::Rights>,
     pub(super) text: Written<Statement>,
@@ -173,6 +180,8 @@ impl Item {
             spoken: what.clone(),
             what,
             owner: 0,
+            holds_rows: false,
+            owner_in_rights: 0,
             rights: None,
             text: text.map(Into::into),
             details: Vec::new(),
@@ -198,8 +207,16 @@ impl Item {
 
     /// The same with an owner to be set.
     pub(super) fn owned_by(mut self, owner: Oid) -> Self {
-        self.owner = owner;
+        (self.owner, self.owner_in_rights) = (owner, owner);
         self
+    }
+
+    /// Names what is lost.
+    pub(super) fn lost(oid: Oid, what: String, why: String) -> Self {
+        let text: Written<String> = Err(Refusal(why));
+        let mut item = Item::new(Rank::Database, (class::LOST, oid), what, text);
+        item.spoken.clear();
+        item
     }
 
     /// The same with the rights that stand in column `column` of its row.
@@ -226,7 +243,13 @@ impl Item {
         }
         if let Some(rights) = &self.rights {
             match self.granted_as(catalogs) {
-                Ok(name) => grants::write(catalogs, rights, &name, self.owner, &mut self.details),
+                Ok(name) => grants::write(
+                    catalogs,
+                    rights,
+                    &name,
+                    self.owner_in_rights,
+                    &mut self.details,
+                ),
                 Err(refusal) => self.details.push(Err(refusal)),
             }
         }
@@ -272,11 +295,12 @@ pub(super) fn is_own(catalogs: &Catalogs<'_>, class: Oid, oid: Oid) -> bool {
     oid >= FIRST_NORMAL_OID && extension_of(catalogs, class, oid).is_none()
 }
 
-/// The extension that a thing belongs to.
+/// The extension that a thing belongs to; what belongs to one that nothing names is a user's.
 pub(super) fn extension_of(catalogs: &Catalogs<'_>, class: Oid, oid: Oid) -> Option<Oid> {
     let depends = catalogs.rows("pg_depend", "objid", oid);
     let member = depends
         .iter()
         .find(|row| row.oid("classid") == class && row.letter("deptype") == 'e')?;
-    Some(member.oid("refobjid"))
+    let extension = catalogs.row("pg_extension", member.oid("refobjid"))?;
+    Some(extension.id())
 }

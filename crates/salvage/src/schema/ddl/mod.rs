@@ -12,12 +12,15 @@ mod database;
 mod default_rights;
 mod extension_tables;
 mod functions;
+mod generation;
 mod grants;
 mod indexes;
 mod item;
 mod large_objects;
+mod lost_objects;
 mod operators;
 mod order;
+mod partitions;
 mod relations;
 mod replication;
 mod roles;
@@ -43,6 +46,7 @@ use item::{Item, Items, Stage};
 pub(super) use constraints::definition as constraint_text;
 pub(crate) use conversions::encoding_name;
 pub(crate) use extension_tables::{ExtensionTable, extension_table};
+pub(crate) use generation::columns_made_plain;
 pub(super) use indexes::statement as index_text;
 pub(crate) use large_objects::{each_object_detail, object_details_in};
 pub(crate) use schemas::question_for_full_schemas;
@@ -73,6 +77,10 @@ pub struct Ddl {
     pub(crate) steps: Vec<Step>,
     /// Schemas that hold something, by name.
     pub(crate) schemas: BTreeSet<String>,
+    /// Materialised views whose queries are lost, and which are tables with the rows that they had.
+    pub(crate) made_tables: BTreeSet<Oid>,
+    /// Relations that are left out.
+    pub(crate) refused_relations: BTreeSet<Oid>,
     /// What was left out.
     pub refused: Vec<Refused>,
     /// What of the catalogs could not be read.
@@ -148,6 +156,7 @@ impl Ddl {
             collect(catalogs, &mut items);
         }
         let mut items = items.list;
+        order::refuse_followers(catalogs, &mut items);
         for item in &mut items {
             item.add_details(catalogs);
             item.keep(&catalogs.store);
@@ -155,6 +164,7 @@ impl Ddl {
         let mut ddl = Ddl {
             troubles: catalogs.troubles.clone(),
             schemas: schemas::that_hold_something(catalogs),
+            made_tables: views::made_tables(catalogs),
             ..Ddl::default()
         };
         ddl.before_data.push(HEAD);
@@ -202,6 +212,11 @@ impl Ddl {
             }
             Err(refusal) => {
                 let why = one_line(&refusal.0);
+                let relations = item
+                    .keys
+                    .iter()
+                    .filter(|key| key.0 == item::class::RELATION);
+                self.refused_relations.extend(relations.map(|key| key.1));
                 part.push(&format!("\n-- NOT WRITTEN: {head}: {why}\n"));
                 self.refused.push(Refused {
                     what: item.what.clone(),
@@ -263,4 +278,5 @@ const COLLECTORS: &[Collector] = &[
     replication::collect,
     default_rights::collect,
     database::collect,
+    lost_objects::collect,
 ];

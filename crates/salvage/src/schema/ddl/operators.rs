@@ -35,6 +35,7 @@ fn comes_with_its_type(catalogs: &Catalogs<'_>, row: Row<'_>) -> bool {
     depends
         .iter()
         .any(|row| row.oid("classid") == class::CAST && row.letter("deptype") == 'i')
+        || catalogs.comes_with_a_range(row.id())
 }
 
 fn cast(catalogs: &Catalogs<'_>, row: Row<'_>) -> Item {

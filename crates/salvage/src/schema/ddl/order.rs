@@ -6,10 +6,11 @@ use std::collections::{BTreeSet, BinaryHeap, HashMap, HashSet};
 use pgclinic_format::types::FIRST_NORMAL_OID;
 
 use super::super::catalog::Catalogs;
-use super::item::{Item, Key, Stage, class};
+use super::super::refusal::Refusal;
+use super::item::{Item, Key, Rank, Stage, class};
 
 /// Where an item wants to stand.
-type Wish = (Stage, super::item::Rank, String, usize);
+type Wish = (Stage, Rank, String, usize);
 
 /// The items in an order in which they can be made. A circle is broken at the item that wants to
 /// come first.
@@ -29,7 +30,7 @@ pub(super) fn sorted(catalogs: &Catalogs<'_>, mut items: Vec<Item>) -> Vec<Item>
         let item = items.get(at);
         Reverse((
             item.map_or(Stage::BeforeData, |item| item.stage),
-            item.map_or(super::item::Rank::Schema, |item| item.rank),
+            item.map_or(Rank::Schema, |item| item.rank),
             item.map(|item| item.what.clone()).unwrap_or_default(),
             at,
         ))
@@ -63,6 +64,51 @@ pub(super) fn sorted(catalogs: &Catalogs<'_>, mut items: Vec<Item>) -> Vec<Item>
         .into_iter()
         .filter_map(|at| slots.get_mut(at).and_then(Option::take))
         .collect()
+}
+
+/// What needs something that is not written is not written either. A table has columns, and rows,
+/// without what else it needs.
+pub(super) fn refuse_followers(catalogs: &Catalogs<'_>, items: &mut [Item]) {
+    let mut waiting: Vec<usize> = (0..items.len())
+        .filter(|at| items.get(*at).is_some_and(|item| item.text.is_err()))
+        .collect();
+    if waiting.is_empty() {
+        return;
+    }
+    let mut needed_by: Vec<Vec<usize>> = vec![Vec::new(); items.len()];
+    for (at, needs) in needs_of(catalogs, items).iter().enumerate() {
+        for need in needs {
+            if let Some(list) = needed_by.get_mut(*need) {
+                list.push(at);
+            }
+        }
+    }
+    while let Some(refused) = waiting.pop() {
+        let Some((rank, what)) = items
+            .get(refused)
+            .map(|item| (item.rank, item.what.clone()))
+        else {
+            continue;
+        };
+        for follower in needed_by.get(refused).into_iter().flatten() {
+            let Some(item) = items.get_mut(*follower).filter(|item| item.text.is_ok()) else {
+                continue;
+            };
+            if item.holds_rows && !makes_columns(rank) {
+                continue;
+            }
+            item.text = Err(Refusal(format!("it needs {what}, which is not written")));
+            waiting.push(*follower);
+        }
+    }
+}
+
+/// No table is made without these.
+fn makes_columns(rank: Rank) -> bool {
+    matches!(
+        rank,
+        Rank::Schema | Rank::ShellType | Rank::Type | Rank::Foreign | Rank::Relation | Rank::View
+    )
 }
 
 /// For each item, the items that it needs.

@@ -4,12 +4,12 @@
 use pgclinic_format::types::FIRST_NORMAL_OID;
 
 use super::super::catalog::{Catalogs, Row};
-use super::super::expression;
 use super::super::identifier::literal;
 use super::super::refusal::{Refusal, Written};
 use super::containers::named;
 use super::grants::GrantObject;
 use super::item::{Item, Items, Key, Rank, class, is_own};
+use super::{generation, partitions};
 
 pub(super) fn collect(catalogs: &Catalogs<'_>, out: &mut Items) {
     for row in catalogs.table("pg_class").iter() {
@@ -44,8 +44,45 @@ fn table(catalogs: &Catalogs<'_>, row: Row<'_>) -> Item {
         .iter()
         .map(|oid| (class::RELATION, *oid))
         .collect();
+    item.holds_rows = true;
+    let losses = losses(catalogs, row).into_iter();
+    item.details.extend(losses.map(|why| Err(Refusal(why))));
     let item = item.owned_by(row.oid("relowner"));
     item.with_rights(GrantObject::Table, row, "relacl")
+}
+
+/// What of a table is left out, so that the table and its rows are written all the same.
+fn losses(catalogs: &Catalogs<'_>, row: Row<'_>) -> Vec<String> {
+    let mut losses = Vec::new();
+    for attribute in catalogs.attributes(row.id()) {
+        let is_repeated = catalogs.major < 16 && parent_generates(catalogs, row, attribute);
+        if let (Err(why), false) = (
+            generation::expression(catalogs, row, attribute),
+            is_repeated,
+        ) {
+            let name = catalogs.quoted(&attribute.name("attname"));
+            losses.push(format!(
+                "the generation expression of column {name} is lost: it is a plain column ({why})"
+            ));
+        }
+    }
+    for constraint in inline_constraints(catalogs, row) {
+        if constraint.letter("contype") == 'c'
+            && let Err(why) = super::constraints::definition(catalogs, constraint)
+        {
+            let name = catalogs.quoted(&constraint.name("conname"));
+            losses.push(format!("CONSTRAINT {name}: {why}"));
+        }
+    }
+    if row.letter("relkind") == 'p' {
+        losses.extend(partitions::losses(catalogs, row));
+    }
+    if matches!(row.letter("relkind"), 'r' | 'm') && row.oid("relam") != 0 {
+        let is_known = catalogs.row("pg_am", row.oid("relam")).is_some();
+        let loss = "its access method is lost: it is a heap";
+        losses.extend((!is_known).then(|| loss.to_owned()));
+    }
+    losses
 }
 
 /// The row type of a relation and its array.
@@ -86,9 +123,9 @@ fn create(catalogs: &Catalogs<'_>, row: Row<'_>, word: &str, name: &str) -> Writ
     }
     for constraint in inline_constraints(catalogs, row) {
         let is_own = constraint.flag("conislocal") || !gets_from_parents;
-        if constraint.letter("contype") == 'c' && is_own {
+        let definition = super::constraints::definition(catalogs, constraint);
+        if let (Ok(definition), 'c', true) = (definition, constraint.letter("contype"), is_own) {
             let name = catalogs.quoted(&constraint.name("conname"));
-            let definition = super::constraints::definition(catalogs, constraint)?;
             parts.push(format!("CONSTRAINT {name} {definition}"));
         }
     }
@@ -115,8 +152,8 @@ fn create(catalogs: &Catalogs<'_>, row: Row<'_>, word: &str, name: &str) -> Writ
             .collect();
         text += &format!("\nINHERITS ({})", names?.join(", "));
     }
-    if row.letter("relkind") == 'p' {
-        text += &format!("\nPARTITION BY {}", partition_key(catalogs, row)?);
+    if partitions::is_partitioned(catalogs, row) {
+        text += &format!("\nPARTITION BY {}", partitions::key(catalogs, row)?);
     }
     text += &storage(catalogs, row)?;
     text.push(';');
@@ -226,7 +263,7 @@ fn column(catalogs: &Catalogs<'_>, row: Row<'_>, attribute: Row<'_>) -> Written<
     if !has_parent_type {
         let ty = column_type(catalogs, oid, attribute.int("atttypmod"))?;
         text += &format!(" {ty}");
-        text += &super::types::collate(catalogs, attribute.oid("attcollation"), oid)?;
+        text += &super::types::collate(catalogs, attribute.oid("attcollation"), oid);
     }
     let generated = if catalogs.major < 16 && parent_generates(catalogs, row, attribute) {
         // Before 16 a child must not repeat what its parent generates.
@@ -235,12 +272,11 @@ fn column(catalogs: &Catalogs<'_>, row: Row<'_>, attribute: Row<'_>) -> Written<
         attribute.letter("attgenerated")
     };
     if generated == 's' || generated == 'v' {
-        let default = default_row(catalogs, row.id(), attribute.int("attnum"))
-            .ok_or_else(|| Refusal(format!("the expression of column {name} is missing")))?;
-        let tree = expression::needed(default, "adbin")?;
-        let expression = expression::on_relation(catalogs, &tree, row.id())?;
-        let stored = if generated == 's' { " STORED" } else { "" };
-        text += &format!(" GENERATED ALWAYS AS ({expression}){stored}");
+        // Where it is lost, its values are loaded as they stand.
+        if let Ok(Some(expression)) = generation::expression(catalogs, row, attribute) {
+            let stored = if generated == 's' { " STORED" } else { "" };
+            text += &format!(" GENERATED ALWAYS AS ({expression}){stored}");
+        }
     }
     text += &not_null(catalogs, row, attribute)?;
     Ok((!has_parent_type || text != name).then(|| {
@@ -272,11 +308,6 @@ fn column_type(catalogs: &Catalogs<'_>, oid: u32, typmod: i64) -> Written<String
         let why = refusal.0.replace("*/", "* /");
         Ok(format!("{name} /* {why} */"))
     })
-}
-
-fn default_row<'c>(catalogs: &'c Catalogs<'_>, relation: u32, number: i64) -> Option<Row<'c>> {
-    let defaults = catalogs.rows("pg_attrdef", "adrelid", relation);
-    defaults.into_iter().find(|row| row.int("adnum") == number)
 }
 
 pub(super) fn is_generated(catalogs: &Catalogs<'_>, relation: u32, number: i64) -> bool {
@@ -347,57 +378,6 @@ pub(super) fn is_circular(catalogs: &Catalogs<'_>, constraint: Row<'_>) -> bool 
     needs(class::CONSTRAINT, constraint.id())
         .filter(|needed| needed.0 == class::FUNCTION)
         .any(|function| needs(class::FUNCTION, function.1).any(|needed| needed == own_type))
-}
-
-/// `RANGE (a, lower(b) COLLATE "C")`; truth: `pg_get_partkeydef`.
-fn partition_key(catalogs: &Catalogs<'_>, row: Row<'_>) -> Written<String> {
-    let key = catalogs
-        .one("pg_partitioned_table", "partrelid", row.id())
-        .ok_or_else(|| Refusal::absent("partitioned table", row.id()))?;
-    let strategy = match key.letter("partstrat") {
-        'h' => "HASH",
-        'l' => "LIST",
-        _ => "RANGE",
-    };
-    let tree = expression::stored(key, "partexprs")?;
-    let mut expressions = tree.iter().flat_map(|tree| tree.list());
-    let (classes, collations) = (key.oids("partclass"), key.oids("partcollation"));
-    let mut parts = Vec::new();
-    for (at, number) in key.shorts("partattrs").into_iter().enumerate() {
-        let (mut text, ty, collation) = if number != 0 {
-            let column = catalogs.attribute(row.id(), number);
-            let column = column.ok_or_else(|| Refusal(format!("column {number} is missing")))?;
-            (
-                catalogs.quoted(&column.name("attname")),
-                column.oid("atttypid"),
-                column.oid("attcollation"),
-            )
-        } else {
-            let value = expressions.next();
-            let node = value.and_then(|value| value.node());
-            let (value, node) = value
-                .zip(node)
-                .ok_or_else(|| Refusal("an expression is missing".into()))?;
-            let text = expression::on_relation(catalogs, value, row.id())?;
-            let text = if expression::looks_like_call(node) {
-                text
-            } else {
-                format!("({text})")
-            };
-            (
-                text,
-                expression::type_of(catalogs, node)?,
-                expression::collation_of(node),
-            )
-        };
-        let own = collations.get(at).copied().unwrap_or(0);
-        if own != 0 && own != collation {
-            text += &format!(" COLLATE {}", catalogs.collation_name(own)?);
-        }
-        text += &catalogs.class_if_needed(classes.get(at).copied().unwrap_or(0), ty)?;
-        parts.push(text);
-    }
-    Ok(format!("{strategy} ({})", parts.join(", ")))
 }
 
 /// What cannot be said in CREATE TABLE: storage, statistics, options of columns, REPLICA IDENTITY,

@@ -67,6 +67,7 @@ fn sequence(catalogs: &Catalogs<'_>, row: Row<'_>, out: &mut Items) {
     } else {
         item.owner = row.oid("relowner");
     }
+    item.owner_in_rights = row.oid("relowner");
     item.rights = super::grants::Rights::of(GrantObject::Sequence, row, "relacl");
     out.push(item);
     if let Some((table, number, false)) = owner {

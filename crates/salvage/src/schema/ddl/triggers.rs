@@ -7,13 +7,17 @@ use super::super::identifier::literal;
 use super::super::refusal::{Refusal, Written};
 use super::containers::named;
 use super::item::{Item, Items, Rank, class, is_own};
+use super::partitions;
 use super::table_parts::is_temporary;
 
 pub(super) fn collect(catalogs: &Catalogs<'_>, out: &mut Items) {
     for row in catalogs.table("pg_trigger").iter() {
         let table = row.oid("tgrelid");
         let is_wanted = is_own(catalogs, class::RELATION, table) && !is_temporary(catalogs, table);
-        let is_inherited = row.oid("tgparentid") != 0;
+        let parent = catalogs.row("pg_trigger", row.oid("tgparentid"));
+        let parent = parent.map_or(0, |parent| parent.oid("tgrelid"));
+        let is_inherited =
+            row.oid("tgparentid") != 0 && !partitions::is_parent_alone(catalogs, parent);
         if !is_wanted || row.flag("tgisinternal") {
             continue;
         }

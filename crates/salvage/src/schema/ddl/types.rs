@@ -22,9 +22,10 @@ fn write(catalogs: &Catalogs<'_>, row: Row<'_>, out: &mut Items) {
     let name = catalogs.with_schema(row.oid("typnamespace"), &row.name("typname"));
     let is_domain = row.letter("typtype") == 'd';
     let what = named(if is_domain { "DOMAIN" } else { "TYPE" }, &name);
+    let mut losses = Vec::new();
     let text = match row.letter("typtype") {
         'e' => name.map(|name| enumeration(catalogs, row, &name)),
-        'd' => name.and_then(|name| domain(catalogs, row, &name)),
+        'd' => name.and_then(|name| domain(catalogs, row, &name, &mut losses)),
         'r' => name.and_then(|name| range(catalogs, row, &name)),
         'c' if is_free_standing(catalogs, row) => {
             name.and_then(|name| composite(catalogs, row, &name))
@@ -49,6 +50,7 @@ fn write(catalogs: &Catalogs<'_>, row: Row<'_>, out: &mut Items) {
         item.needs.push((class::SHELL, row.id()));
     }
     add_parts(catalogs, row, &mut item);
+    item.details.extend(losses.into_iter().map(Err));
     let item = item.owned_by(row.oid("typowner"));
     out.push(item.with_rights(GrantObject::Type, row, "typacl"));
 }
@@ -102,15 +104,20 @@ fn enumeration(catalogs: &Catalogs<'_>, row: Row<'_>, name: &str) -> String {
     format!("CREATE TYPE {name} AS ENUM ({}\n);", labels.join(","))
 }
 
-fn domain(catalogs: &Catalogs<'_>, row: Row<'_>, name: &str) -> Written<String> {
+/// Columns are of it, so that it is written without what is lost of it.
+fn domain(
+    catalogs: &Catalogs<'_>,
+    row: Row<'_>,
+    name: &str,
+    losses: &mut Vec<Refusal>,
+) -> Written<String> {
     let base = row.oid("typbasetype");
     let ty = catalogs.type_with(base, row.int("typtypmod"))?;
     let mut text = format!("CREATE DOMAIN {name} AS {ty}");
-    text += &collate(catalogs, row.oid("typcollation"), base)?;
-    if let Some(tree) = expression::stored(row, "typdefaultbin")? {
-        text += &format!(" DEFAULT {}", expression::on_relation(catalogs, &tree, 0)?);
-    } else if let Some(default) = row.text("typdefault") {
-        text += &format!(" DEFAULT {}", literal(&default));
+    text += &collate(catalogs, row.oid("typcollation"), base);
+    match domain_default(catalogs, row) {
+        Ok(default) => text += &default,
+        Err(why) => losses.push(Refusal(format!("its default: {why}"))),
     }
     let mut constraints = catalogs.rows("pg_constraint", "contypid", row.id());
     constraints.sort_by_key(|row| row.name("conname"));
@@ -121,29 +128,45 @@ fn domain(catalogs: &Catalogs<'_>, row: Row<'_>, name: &str) -> Written<String> 
     let (valid, later): (Vec<Row<'_>>, Vec<Row<'_>>) = constraints
         .into_iter()
         .partition(|row| row.flag("convalidated"));
-    for constraint in valid {
+    let mut write = |text: &mut String, before: &str, constraint: Row<'_>, end: &str| {
         let own = catalogs.quoted(&constraint.name("conname"));
-        let definition = super::constraints::definition(catalogs, constraint)?;
-        text += &format!("\n    CONSTRAINT {own} {definition}");
+        match super::constraints::definition(catalogs, constraint) {
+            Ok(definition) => *text += &format!("{before} CONSTRAINT {own} {definition}{end}"),
+            Err(why) => losses.push(Refusal(format!("CONSTRAINT {own}: {why}"))),
+        }
+    };
+    for constraint in valid {
+        write(&mut text, "\n   ", constraint, "");
     }
     text.push(';');
+    let alter = format!("\nALTER DOMAIN {name} ADD");
     for constraint in later {
-        let own = catalogs.quoted(&constraint.name("conname"));
-        let definition = super::constraints::definition(catalogs, constraint)?;
-        text += &format!("\nALTER DOMAIN {name} ADD CONSTRAINT {own} {definition};");
+        write(&mut text, &alter, constraint, ";");
     }
     Ok(text)
 }
 
+/// ` DEFAULT …`, where there is one.
+fn domain_default(catalogs: &Catalogs<'_>, row: Row<'_>) -> Written<String> {
+    if let Some(tree) = expression::stored(row, "typdefaultbin")? {
+        let default = expression::on_relation(catalogs, &tree, 0)?;
+        return Ok(format!(" DEFAULT {default}"));
+    }
+    let default = row.text("typdefault");
+    Ok(default.map_or_else(String::new, |default| {
+        format!(" DEFAULT {}", literal(&default))
+    }))
+}
+
 /// ` COLLATE …` where a collation is not that of the type.
-pub(super) fn collate(catalogs: &Catalogs<'_>, collation: u32, ty: u32) -> Written<String> {
+pub(super) fn collate(catalogs: &Catalogs<'_>, collation: u32, ty: u32) -> String {
     let usual = catalogs
         .row("pg_type", ty)
         .map_or(0, |row| row.oid("typcollation"));
     if collation == 0 || collation == usual {
-        return Ok(String::new());
+        return String::new();
     }
-    Ok(format!(" COLLATE {}", catalogs.collation_name(collation)?))
+    catalogs.collate(collation)
 }
 
 fn composite(catalogs: &Catalogs<'_>, row: Row<'_>, name: &str) -> Written<String> {
@@ -159,7 +182,7 @@ fn composite(catalogs: &Catalogs<'_>, row: Row<'_>, name: &str) -> Written<Strin
         let oid = attribute.oid("atttypid");
         let field = catalogs.quoted(&attribute.name("attname"));
         let ty = catalogs.type_with(oid, attribute.int("atttypmod"))?;
-        let collate = collate(catalogs, attribute.oid("attcollation"), oid)?;
+        let collate = collate(catalogs, attribute.oid("attcollation"), oid);
         fields.push(format!("\n    {field} {ty}{collate}"));
     }
     Ok(format!("CREATE TYPE {name} AS ({}\n);", fields.join(",")))
@@ -183,7 +206,7 @@ fn range(catalogs: &Catalogs<'_>, row: Row<'_>, name: &str) -> Written<String> {
     if !class.is_empty() {
         parts.push(format!("subtype_opclass ={class}"));
     }
-    let collation = collate(catalogs, range.oid("rngcollation"), subtype)?;
+    let collation = collate(catalogs, range.oid("rngcollation"), subtype);
     if let Some(collation) = collation.strip_prefix(" COLLATE ") {
         parts.push(format!("collation = {collation}"));
     }

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use pgclinic_format::Oid;
+
 use super::super::catalog::{Catalogs, Row};
 use super::super::expression;
 use super::super::expression::tree::{Node, Value};
@@ -10,6 +12,7 @@ use super::containers::named;
 use super::grants::GrantObject;
 use super::item::{Item, Items, Key, Rank, class, is_own};
 use super::relations::{reloptions, row_types, settings_of_columns, storage};
+use super::types::collate;
 
 pub(super) fn collect(catalogs: &Catalogs<'_>, out: &mut Items) {
     for row in catalogs.table("pg_class").iter() {
@@ -35,16 +38,32 @@ fn view(catalogs: &Catalogs<'_>, row: Row<'_>, out: &mut Items) {
     let text = name
         .clone()
         .and_then(|name| create(catalogs, row, word, &name));
-    let is_written = text.is_ok();
+    let is_table = is_made_a_table(catalogs, row);
+    let mut losses = Vec::new();
+    let (text, word) = match (is_table, text, &name) {
+        (true, Err(why), Ok(name)) => {
+            losses.push(Err(Refusal(format!(
+                "{why}: it is a table with the rows that it had"
+            ))));
+            (plain_table(catalogs, row, name), "TABLE")
+        }
+        (_, text, _) => (text, word),
+    };
+    let is_written = text.is_ok() && !is_table;
     let key = (class::RELATION, row.id());
     let what = named(word, &name);
-    let mut item = Item::new(Rank::Relation, key, what.clone(), text);
+    let rank = if is_table { Rank::Relation } else { Rank::View };
+    let mut item = Item::new(rank, key, what.clone(), text);
     item.keys.extend(row_types(catalogs, row));
     let rules = catalogs.rows("pg_rewrite", "ev_class", row.id());
     let rules = rules
         .into_iter()
         .filter(|rule| rule.name("rulename") == "_RETURN");
-    item.keys.extend(rules.map(|rule| (class::RULE, rule.id())));
+    if !is_table {
+        item.keys.extend(rules.map(|rule| (class::RULE, rule.id())));
+    }
+    item.holds_rows = is_table;
+    item.details.extend(losses);
     let item = item.owned_by(row.oid("relowner"));
     out.push(item.with_rights(GrantObject::Table, row, "relacl"));
     if is_kept && is_written && row.flag("relispopulated") {
@@ -55,6 +74,35 @@ fn view(catalogs: &Catalogs<'_>, row: Row<'_>, out: &mut Items) {
         refresh.spoken.clear();
         out.push(refresh);
     }
+}
+
+/// Materialised views whose queries are lost, and which are tables with the rows that they had.
+pub(super) fn made_tables(catalogs: &Catalogs<'_>) -> BTreeSet<Oid> {
+    let views = catalogs.table("pg_class").iter();
+    let tables = views.filter(|row| is_made_a_table(catalogs, *row));
+    tables.map(|row| row.id()).collect()
+}
+
+fn is_made_a_table(catalogs: &Catalogs<'_>, row: Row<'_>) -> bool {
+    row.letter("relkind") == 'm'
+        && is_own(catalogs, class::RELATION, row.id())
+        && definition(catalogs, row).is_err()
+}
+
+fn plain_table(catalogs: &Catalogs<'_>, row: Row<'_>, name: &str) -> Written<String> {
+    let mut columns = Vec::new();
+    for attribute in catalogs.all_attributes(row)? {
+        let oid = attribute.oid("atttypid");
+        let ty = catalogs.type_with(oid, attribute.int("atttypmod"))?;
+        let collate = collate(catalogs, attribute.oid("attcollation"), oid);
+        let column = catalogs.quoted(&attribute.name("attname"));
+        columns.push(format!("{column} {ty}{collate}"));
+    }
+    let storage = storage(catalogs, row)?;
+    Ok(format!(
+        "CREATE TABLE {name} (\n    {}\n){storage};",
+        columns.join(",\n    ")
+    ))
 }
 
 /// The materialised views that a query reads, through other views too: they are filled first.

@@ -73,8 +73,8 @@ impl<'n> Writer<'n> {
         if own == 0 || of_type.is_some_and(|row| row.oid("typcollation") == own) {
             return Ok(());
         }
-        let name = self.names.collation_name(own)?;
-        self.done(&format!(" COLLATE {name}"))
+        let collate = self.names.collate(own);
+        self.done(&collate)
     }
 }
 

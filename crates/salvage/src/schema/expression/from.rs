@@ -209,9 +209,9 @@ impl<'n> Writer<'n> {
                 .names
                 .row("pg_type", oid)
                 .map_or(0, |row| row.oid("typcollation"));
-            if collation != 0 && collation != usual {
-                let name = self.names.collation_name(collation)?;
-                self.put(&format!(" COLLATE {name}"));
+            if collation != usual {
+                let collate = self.names.collate(collation);
+                self.put(&collate);
             }
         }
         self.done(")")

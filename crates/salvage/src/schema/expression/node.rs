@@ -192,8 +192,8 @@ impl<'n> Writer<'n> {
     fn collate(&mut self, node: &'n Node, casts: Casts) -> Written {
         self.put("(");
         self.field(node, "arg", casts)?;
-        let name = self.names.collation_name(node.oid("collOid"))?;
-        self.done(&format!(" COLLATE {name})"))
+        let collate = self.names.collate(node.oid("collOid"));
+        self.done(&format!("{collate})"))
     }
 
     fn case(&mut self, node: &'n Node) -> Written {
@@ -366,10 +366,8 @@ impl<'n> Writer<'n> {
         let before = std::mem::replace(&mut self.prefix, false);
         self.parenthesised(!bare, |writer| writer.node(expression, Casts::Explicit))?;
         self.prefix = before;
-        if node.oid("infercollid") != 0 {
-            let name = self.names.collation_name(node.oid("infercollid"))?;
-            self.put(&format!(" COLLATE {name}"));
-        }
+        let collate = self.names.collate(node.oid("infercollid"));
+        self.put(&collate);
         let class = node.oid("inferopclass");
         if class == 0 {
             return Ok(());
