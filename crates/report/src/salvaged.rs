@@ -61,9 +61,13 @@ pub(crate) fn extent(account: &SalvageReport) -> Vec<String> {
 fn not_read_words(account: &SalvageReport) -> Option<String> {
     let own = account.tables.iter();
     let tables = own.filter(|table| table.pages_not_read > 0).count();
-    let rows = plural(account.totals.not_read, "row");
+    let rows = match account.totals.not_read {
+        // Nothing counts them.
+        0 => "an unknown number of rows".to_owned(),
+        rows => format!("about {}", plural(rows, "row")),
+    };
     let tables = (tables > 0).then(|| plural(count_of(tables), "table"))?;
-    Some(format!("not read: about {rows} of {tables}"))
+    Some(format!("not read: {rows} of {tables}"))
 }
 
 /// How many tables have the rows that an index counts.

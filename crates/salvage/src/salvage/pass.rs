@@ -16,6 +16,7 @@ use super::error::SalvageError;
 use super::ordered_files::Piece;
 use super::row_sink::RowSink;
 use super::worker::{Printing, Worker};
+use crate::carve::PageState;
 
 /// Bytes of a piece, but for the end of its file. What is gathered into columns is written by
 /// pieces, too.
@@ -179,9 +180,12 @@ impl<'c> Consumer for TablesPass<'c> {
             // zeros.
             let block = block_of(window.first_block + window.pages().count() as u64);
             cursor.at(block);
-            share.lose(block, 1, "the file ends within this block".into());
             let mut padded = half.to_vec();
             padded.resize(usize::try_from(self.crew.block_bytes()).unwrap_or(8192), 0);
+            share.lose(block, 1, "the file ends within this block".into());
+            if is_counted(half, &padded) {
+                share.tally(|tally| tally.pages.unread = tally.pages.unread.saturating_sub(1));
+            }
             self.page(&padded, block, worker, share);
         }
         0
@@ -389,6 +393,16 @@ impl InHand<'_> {
 }
 
 /// Blocks beyond the largest number do not exist.
+/// A page within which the file ends is counted by what is left of it: by all of its line pointers,
+/// those of missing rows too, or as one that makes no sense.
+fn is_counted(half: &[u8], padded: &[u8]) -> bool {
+    Page::parse(padded).is_some_and(|page| match PageState::of(page) {
+        PageState::Sound => usize::from(page.pd_lower()) <= half.len(),
+        PageState::Broken => true,
+        PageState::Empty | PageState::Emptied => false,
+    })
+}
+
 fn block_of(number: u64) -> BlockNo {
     BlockNo::try_from(number).unwrap_or(BlockNo::MAX)
 }
