@@ -1,17 +1,16 @@
 //! Columns whose rows in `pg_attribute` are lost: their types come from other catalogs, else from
 //! what a person declares.
 
-use std::collections::BTreeSet;
 use std::fs::OpenOptions;
 use std::os::unix::fs::FileExt;
 
 use pgclinic_model::Glob;
 use pgclinic_model::document::{Outcome, SalvageReport, TableAccount};
 use pgclinic_salvage::schema::given::tables_in;
-use pgclinic_servers::{Checksums, Server, StopMode};
-use pgclinic_testkit::{TempCopy, copy_of, seed, server};
+use pgclinic_testkit::server;
 
-use crate::common::{self, Lines, copied, lines, open_folder, options, psql, salvaged, session};
+use crate::common::again::{Shop, again, shop};
+use crate::common::{self, Lines, lines, options, salvaged, session};
 
 const PAGE: u64 = 8192;
 const TYPED: &[&str] = &[
@@ -31,47 +30,26 @@ const UNTOLD: &[&str] = &[
     "ALTER TABLE untold DROP gone",
 ];
 
-/// A stopped cluster whose table lost its rows of `pg_attribute`, and what COPY gave of it.
-fn without_columns(statements: &[&str], table: &str, wanted: &str) -> (TempCopy, Lines) {
-    let copy = copy_of(&seed(&server(15), Checksums::Off));
-    let mut running = copy.start().expect("a server");
-    let mut own = session(&running, "postgres");
-    own.execute("CREATE DATABASE shop TEMPLATE template0")
-        .expect("a database");
-    let mut own = session(&running, "shop");
-    for statement in statements {
-        own.execute(statement).expect(statement);
-    }
-    let truth = copied(&running, "shop", "");
-    let truth = truth
-        .get(&format!("shop/public.{table}"))
-        .expect("its rows");
-    let (path, rows) = rows_of_columns(&running, table, wanted);
-    running.stop(StopMode::Fast).expect("stopped");
-    let file = OpenOptions::new().write(true).open(copy.pgdata.join(path));
-    let file = file.expect("pg_attribute");
-    for (block, item) in rows {
+/// A stopped cluster whose table lost its rows of `pg_attribute`.
+fn without_columns(statements: &[&str], table: &str, wanted: &str) -> Shop {
+    let shop = shop(
+        statements,
+        &format!(
+            "SELECT pg_relation_filepath('pg_attribute'), (ctid::text::point)[0]::int, (ctid::text::point)[1]::int \
+             FROM pg_attribute WHERE attrelid = '{table}'::regclass AND attnum > 0 AND {wanted}"
+        ),
+    );
+    for place in &shop.answer {
+        let number = |at: usize| -> u64 { place[at].parse().expect("a number") };
+        let file = OpenOptions::new()
+            .write(true)
+            .open(shop.copy.pgdata.join(&place[0]));
+        let file = file.expect("pg_attribute");
         // The line pointer is emptied: nothing but the indexes knows that a row stood there.
-        let at = u64::from(block) * PAGE + 24 + (u64::from(item) - 1) * 4;
+        let at = number(1) * PAGE + 24 + (number(2) - 1) * 4;
         file.write_all_at(&[0; 4], at).expect("written");
     }
-    (copy, truth.clone())
-}
-
-/// The file of `pg_attribute`, and where it has the columns that are wanted.
-fn rows_of_columns(server: &Server, table: &str, wanted: &str) -> (String, BTreeSet<(u32, u32)>) {
-    let mut own = session(server, "shop");
-    let path = own.query_value("SELECT pg_relation_filepath('pg_attribute')");
-    let places = own.query(&format!(
-        "SELECT (ctid::text::point)[0], (ctid::text::point)[1] FROM pg_attribute \
-         WHERE attrelid = '{table}'::regclass AND attnum > 0 AND {wanted}"
-    ));
-    let number = |value: &Option<String>| value.as_deref().and_then(|value| value.parse().ok());
-    let places = places.expect("places").into_iter().map(|row| {
-        let place = (row.first().and_then(number), row.get(1).and_then(number));
-        (place.0.expect("a block"), place.1.expect("an item"))
-    });
-    (path.expect("a path").expect("a file"), places.collect())
+    shop
 }
 
 fn account_of<'a>(report: &'a SalvageReport, table: &str) -> &'a TableAccount {
@@ -82,7 +60,7 @@ fn account_of<'a>(report: &'a SalvageReport, table: &str) -> &'a TableAccount {
 
 #[test]
 fn types_of_lost_columns_come_from_other_catalogs() {
-    let (copy, truth) = without_columns(TYPED, "typed", "true");
+    let Shop { copy, truth, .. } = without_columns(TYPED, "typed", "true");
     let folder = tempfile::tempdir().expect("a directory");
     let out = folder.path().join("out");
     let report = salvaged(&copy.pgdata, &options(&out, "copy"));
@@ -101,13 +79,16 @@ fn types_of_lost_columns_come_from_other_catalogs() {
         assert!(notes.contains(told), "{told}: {notes}");
     }
     let bytes = std::fs::read(out.join("shop/public.typed.copy")).expect("its rows");
-    assert!(lines(&bytes) == truth, "{account:#?}");
+    assert!(
+        Some(&lines(&bytes)) == truth.get("public.typed"),
+        "{account:#?}"
+    );
 }
 
 #[test]
 fn declared_columns_stand_between_those_that_are_known() {
     let lost = "attname IN ('address', 'note')";
-    let (copy, truth) = without_columns(UNTOLD, "untold", lost);
+    let Shop { copy, truth, .. } = without_columns(UNTOLD, "untold", lost);
     let folder = tempfile::tempdir().expect("a directory");
     let out = folder.path().join("out");
     let mut options = common::options(&out, "copy");
@@ -118,7 +99,10 @@ fn declared_columns_stand_between_those_that_are_known() {
     let account = account_of(&report, "untold");
     assert_eq!(account.columns, ["id", "address", "note"]);
     let bytes = std::fs::read(out.join("shop/public.untold.copy")).expect("its rows");
-    assert!(lines(&bytes) == truth, "{account:#?}");
+    assert!(
+        Some(&lines(&bytes)) == truth.get("public.untold"),
+        "{account:#?}"
+    );
 }
 
 /// Columns that do not fit its rows are refused, and then all of them are lost.
@@ -127,7 +111,7 @@ fn a_table_that_cannot_be_read_is_lost_with_all_rows() {
     let lost = "attname IN ('address', 'note')";
     let mut statements = UNTOLD.to_vec();
     statements.push("VACUUM untold");
-    let (copy, _) = without_columns(&statements, "untold", lost);
+    let Shop { copy, .. } = without_columns(&statements, "untold", lost);
     let folder = tempfile::tempdir().expect("a directory");
     let mut options = common::options(&folder.path().join("out"), "copy");
     let declared = "CREATE TABLE public.untold (id integer NOT NULL, address point, note box);";
@@ -148,33 +132,23 @@ fn a_table_is_made_again_with_the_columns_that_are_found() {
     };
     let statements = [TYPED, UNTOLD].concat();
     let both = "true OR (attrelid = 'untold'::regclass AND attnum > 0)";
-    let (copy, truth) = without_columns(&statements, "typed", both);
-    let folder = open_folder();
-    let out = folder.path().join("out");
-    let mut options = options(&out, "copy");
-    options.selection.databases = vec![Glob::new("shop")];
-    options.ddl = Some(folder.path().join("schema.sql"));
-    let report = salvaged(&copy.pgdata, &options);
-    let told = format!("{:#?}", report.not_salvaged);
+    let shop = without_columns(&statements, "typed", both);
+    let again = again(&shop, &tool);
+    let told = format!("{:#?}", again.report.not_salvaged);
     assert!(
         told.contains("13 columns are put together from other places"),
         "{told}"
     );
-
-    let other = copy_of(&seed(&server(15), Checksums::Off));
-    let running = other.start().expect("a server");
-    let again = "CREATE DATABASE again TEMPLATE template0";
-    session(&running, "postgres")
-        .execute(again)
-        .expect("a database");
-    let said = psql(&tool, &running, "again", &out);
-    assert!(said.is_empty(), "{said}");
-    let found = copied(&running, "again", "");
-    let rows = |table: &str| found.get(&format!("again/public.{table}"));
-    assert!(rows("typed") == Some(&truth), "{found:?}");
+    assert!(again.said.is_empty(), "{}", again.said);
+    let rows = |table: &str| again.found.get(&format!("public.{table}"));
+    assert!(
+        rows("typed") == shop.truth.get("public.typed"),
+        "{:?}",
+        again.found
+    );
     assert_eq!(rows("untold").map(Lines::len), Some(300));
     let key = "SELECT count(*) FROM pg_index WHERE indrelid = 'typed'::regclass";
-    let indexes = session(&running, "again")
+    let indexes = session(&again.server, "again")
         .query_value(key)
         .expect("indexes");
     assert_eq!(indexes.as_deref(), Some("3"));
@@ -189,7 +163,7 @@ fn a_table_whose_columns_are_lost_is_not_made_without_them() {
     ];
     let both =
         "true OR (attrelid = (SELECT typrelid FROM pg_type WHERE typname = 'pair') AND attnum > 0)";
-    let (copy, _) = without_columns(&statements, "untold", both);
+    let Shop { copy, .. } = without_columns(&statements, "untold", both);
     let folder = tempfile::tempdir().expect("a directory");
     let mut options = options(&folder.path().join("out"), "copy");
     options.selection.databases = vec![Glob::new("shop")];

@@ -2,14 +2,13 @@
 //! database has those of the system.
 
 use std::fs::OpenOptions;
-use std::os::unix::fs::FileExt;
 
-use pgclinic_model::Glob;
 use pgclinic_model::document::Outcome;
 use pgclinic_servers::{Checksums, StopMode};
 use pgclinic_testkit::{copy_of, seed, server};
 
-use crate::common::{copied, open_folder, options, psql, salvaged, session};
+use crate::common::again::{again, shop, zero};
+use crate::common::{options, salvaged, session};
 
 const PAGE: u64 = 8192;
 const TYPED: &[&str] = &[
@@ -36,73 +35,37 @@ const MAKES: &str = "SELECT pg_relation_filepath(oid), 0 FROM pg_class WHERE oid
       'pg_authid'::regclass, 'pg_index'::regclass, 'pg_proc'::regclass)";
 
 /// Zeroes these pages, salvages, loads what was written, and compares it with what was there.
-fn is_loaded_again(pages: &str, without_lines: &[&str]) {
+fn is_loaded_again(pages: &str) {
     let Some(tool) = server(15).tool("psql") else {
         // A fetched server comes without client programs; an installed one has them.
         return;
     };
-    let copy = copy_of(&seed(&server(15), Checksums::Off));
-    let mut running = copy.start().expect("a server");
-    let made = "CREATE DATABASE shop TEMPLATE template0";
-    session(&running, "postgres")
-        .execute(made)
-        .expect("a database");
-    let mut own = session(&running, "shop");
-    for statement in TYPED {
-        own.execute(statement).expect(statement);
+    let shop = shop(TYPED, pages);
+    for page in &shop.answer {
+        let block = page[1].parse().expect("a block");
+        zero(&shop.copy.pgdata, &page[0], block);
     }
-    let truth: Vec<_> = copied(&running, "shop", "").into_values().collect();
-    let pages = own.query(pages).expect("pages");
-    drop(own);
-    running.stop(StopMode::Fast).expect("stopped");
-    for page in &pages {
-        let path = copy.pgdata.join(page[0].as_deref().expect("a path"));
-        let block: u64 = page[1]
-            .as_deref()
-            .expect("a number")
-            .parse()
-            .expect("a block");
-        let file = OpenOptions::new()
-            .write(true)
-            .open(path)
-            .expect("a catalog");
-        file.write_all_at(&[0; 8192], block * PAGE)
-            .expect("written");
-    }
-
-    let folder = open_folder();
-    let out = folder.path().join("out");
-    let mut options = options(&out, "copy");
-    options.selection.databases = vec![Glob::new("shop")];
-    options.ddl = Some(folder.path().join("schema.sql"));
-    let report = salvaged(&copy.pgdata, &options);
+    let again = again(&shop, &tool);
+    let report = &again.report;
     assert_eq!(report.outcome, Outcome::Incomplete, "{report:#?}");
     assert_eq!(report.totals.partial, 0, "{:#?}", report.tables);
-
-    let other = copy_of(&seed(&server(15), Checksums::Off));
-    let running = other.start().expect("a server");
-    let again = "CREATE DATABASE again TEMPLATE template0";
-    session(&running, "postgres")
-        .execute(again)
-        .expect("a database");
-    let said = psql(&tool, &running, "again", &out);
-    let others: Vec<&str> = said
-        .lines()
-        .filter(|line| !without_lines.iter().any(|known| line.contains(known)))
-        .collect();
-    assert!(others.is_empty(), "{said}\n{:#?}", report.not_salvaged);
-    let found: Vec<_> = copied(&running, "again", "").into_values().collect();
-    assert!(found == truth, "{found:?}");
+    assert!(
+        again.said.is_empty(),
+        "{}\n{:#?}",
+        again.said,
+        report.not_salvaged
+    );
+    assert!(again.found == shop.truth, "{:?}", again.found);
 }
 
 #[test]
 fn types_come_from_other_catalogs_and_those_of_the_system_from_another_database() {
-    is_loaded_again(TYPES, &[]);
+    is_loaded_again(TYPES);
 }
 
 #[test]
 fn labels_bounds_schemas_and_roles_come_from_indexes_and_functions() {
-    is_loaded_again(MAKES, &[]);
+    is_loaded_again(MAKES);
 }
 
 /// Half a page is neither a page nor nothing.

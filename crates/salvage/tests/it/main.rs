@@ -28,6 +28,7 @@ mod large_values;
 mod line_pointers;
 mod load_script;
 mod losses;
+mod lost_catalogs;
 mod lost_columns;
 mod lost_keys;
 mod lost_relations;

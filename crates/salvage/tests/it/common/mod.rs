@@ -1,6 +1,8 @@
 //! What tests of a salvage share: what the server says, and what the files say.
 #![allow(dead_code, reason = "each test file takes what it needs")]
 
+pub(crate) mod again;
+
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 use std::os::unix::fs::PermissionsExt;
