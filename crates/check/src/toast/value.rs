@@ -108,6 +108,8 @@ mod tests {
             last_seq,
             bytes,
             full: true,
+            live: true,
+            xmin: pgclinic_format::Xid(700),
             last_full: bytes.is_multiple_of(100),
             block: 0,
             item: 1,
