@@ -89,4 +89,12 @@ mod tests {
         }
         assert!(names.len() > 10);
     }
+
+    #[test]
+    fn every_alert_is_tried_on_recorded_series() {
+        let series = include_str!("../alerts/series.yml");
+        for alert in signs().flat_map(|sign| sign.alerts) {
+            assert!(series.contains(alert.name), "{}", alert.name);
+        }
+    }
 }

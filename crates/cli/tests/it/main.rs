@@ -85,4 +85,5 @@ mod unseen_server;
 mod unseen_server_writes;
 mod watch;
 mod watch_background;
+mod watch_prometheus;
 mod with_measure;

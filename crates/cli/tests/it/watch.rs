@@ -2,7 +2,7 @@
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
-use std::process::{Command, Stdio};
+use std::process::Command;
 use std::sync::mpsc::channel;
 use std::time::Duration;
 
@@ -13,6 +13,7 @@ use pgclinic_testkit::{
 };
 
 use crate::common::{Ran, pgclinic, skipped, url};
+use crate::watch_prometheus::promtool_accepts;
 
 fn once(server: &Server, user: &str, more: &[&str]) -> Ran {
     let url = url(server, user);
@@ -444,20 +445,6 @@ fn served(address: SocketAddr) {
     assert!(ask(address, "POST / HTTP/1.1\r\n\r\n").starts_with("HTTP/1.1 405"));
 }
 
-/// Its complaints about names are ours to weigh; what it cannot parse is an error.
-fn promtool_accepts(metrics: &str) {
-    let mut promtool = Command::new("promtool");
-    promtool.args(["check", "metrics"]).stdin(Stdio::piped());
-    let Ok(mut child) = promtool.stdout(Stdio::null()).stderr(Stdio::null()).spawn() else {
-        return skipped("no promtool to check metrics with");
-    };
-    let mut stdin = child.stdin.take().expect("a pipe");
-    stdin.write_all(metrics.as_bytes()).expect("metrics");
-    drop(stdin);
-    let code = child.wait().expect("an end").code();
-    assert!(matches!(code, Some(0 | 3)), "promtool: {code:?}");
-}
-
 fn get(address: SocketAddr, path: &str, accept: &str) -> String {
     ask(
         address,
@@ -493,27 +480,6 @@ fn other_machines_are_not_served_and_words_are_checked_first() {
     );
     let dashboard = pgclinic(&["watch", "--dashboard"]).exits(0).out;
     assert!(dashboard.starts_with('{') && dashboard.contains("pgclinic_xid_age"));
-}
-
-/// Alerts fire on recorded series as they should, where Prometheus' own tool is installed.
-#[test]
-fn alerts_fire_on_recorded_series() {
-    let folder = tempfile::tempdir().expect("a directory");
-    let rules = pgclinic(&["watch", "--rules"]).exits(0).out;
-    std::fs::write(folder.path().join("rules.yml"), rules).expect("a file");
-    let series = include_str!("../../../watch/alerts/series.yml");
-    std::fs::write(folder.path().join("series.yml"), series).expect("a file");
-    let mut promtool = Command::new("promtool");
-    promtool.args(["test", "rules", "series.yml"]);
-    let Ok(ran) = promtool.current_dir(folder.path()).output() else {
-        return skipped("no promtool to test alerts with");
-    };
-    let text = String::from_utf8_lossy(&ran.stdout);
-    assert!(
-        ran.status.success(),
-        "{text}{}",
-        String::from_utf8_lossy(&ran.stderr)
-    );
 }
 
 #[test]

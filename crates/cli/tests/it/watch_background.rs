@@ -17,7 +17,7 @@ use crate::common::{pgclinic, text, url};
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_pgclinic");
 /// For what takes a second on a machine that has nothing else to do.
-const PATIENCE: Duration = Duration::from_secs(60);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Overwrites a part of the second page of a table, while the server does not have it in memory.
 fn damage(server: &Server, pgdata: &Path) -> String {
@@ -28,13 +28,13 @@ fn damage(server: &Server, pgdata: &Path) -> String {
 }
 
 /// The program as somebody starts it, ended on drop.
-struct Running {
+pub(crate) struct Running {
     child: Child,
-    address: SocketAddr,
+    pub(crate) address: SocketAddr,
 }
 
 impl Running {
-    fn new(words: &[&str]) -> Self {
+    pub(crate) fn new(words: &[&str]) -> Self {
         let mut command = Command::new(PROGRAM);
         command
             .args(words)
@@ -56,7 +56,7 @@ impl Running {
     }
 
     /// What is served under this path, once it is there and this holds.
-    fn until(&self, path: &str, holds: impl Fn(&str) -> bool) -> String {
+    pub(crate) fn until(&self, path: &str, holds: impl Fn(&str) -> bool) -> String {
         let end = Instant::now() + PATIENCE;
         loop {
             let body = get(self.address, path);
@@ -77,9 +77,10 @@ impl Drop for Running {
     }
 }
 
-fn get(address: SocketAddr, path: &str) -> String {
+pub(crate) fn get(address: SocketAddr, path: &str) -> String {
     let mut stream = TcpStream::connect(address).expect("a connection");
-    let request = format!("GET {path} HTTP/1.1\r\nHost: {address}\r\n\r\n");
+    // An older protocol, in which no answer comes in chunks.
+    let request = format!("GET {path} HTTP/1.0\r\nHost: {address}\r\n\r\n");
     stream.write_all(request.as_bytes()).expect("a request");
     let mut answer = String::new();
     stream.read_to_string(&mut answer).expect("an answer");
