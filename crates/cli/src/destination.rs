@@ -21,16 +21,34 @@ pub(crate) fn refuse_early(path: &Path, what: &str, targets: &[&Path]) -> Result
     let folder = folder_of(path)
         .canonicalize()
         .map_err(|error| refused(&error))?;
-    let mut roots = targets.iter().flat_map(|target| roots_of(target));
-    let inside = roots.find(|root| folder.starts_with(root));
-    if let Some(root) = inside.or_else(|| cluster_above(&folder)) {
-        let root = root.display();
-        return Err(refused(&format!(
-            "it would lie inside {root}, to which nothing is written; name a file outside of it"
-        )));
-    }
+    refuse_inside(&folder, targets, "file").map_err(|why| refused(&why))?;
     let probe = tempfile::NamedTempFile::new_in(&folder);
     probe.map(drop).map_err(|error| refused(&error))
+}
+
+/// Refuses a directory of our own that would lie in a cluster or in one of the targets, whether it
+/// is there already or not.
+pub(crate) fn refuse_directory_early(
+    path: &Path,
+    what: &str,
+    targets: &[&Path],
+) -> Result<(), Failure> {
+    let path_from_here = Path::new(".").join(path);
+    let mut above = path_from_here.ancestors();
+    let existing = above.find_map(|own| own.canonicalize().ok());
+    let folder = existing.unwrap_or_else(|| path.to_owned());
+    refuse_inside(&folder, targets, "directory").map_err(|why| not_written(path, what, &why))
+}
+
+fn refuse_inside(folder: &Path, targets: &[&Path], what: &str) -> Result<(), String> {
+    let mut roots = targets.iter().flat_map(|target| roots_of(target));
+    let inside = roots.find(|root| folder.starts_with(root));
+    inside.or_else(|| cluster_above(folder)).map_or(Ok(()), |root| {
+        let root = root.display();
+        Err(format!(
+            "it would lie inside {root}, to which nothing is written; name a {what} outside of it"
+        ))
+    })
 }
 
 /// The same in a run that makes the folder `made` itself: what is to lie in it waits until then.
@@ -145,6 +163,14 @@ mod tests {
             assert_eq!(why(&at(path), &[&target]), "it may", "{path}");
         }
         assert_eq!(why(Path::new("/dev/null"), &[]), "it may");
+        let of = |path: &Path, targets: &[&Path]| {
+            let refused = refuse_directory_early(path, "state", targets);
+            refused.map_or_else(|failure| failure.0, |()| "it may".into())
+        };
+        assert!(of(&at("data/state/watch"), &[]).contains("data, to which nothing"));
+        assert!(of(&at("way_in/not/there"), &[]).contains("name a directory outside"));
+        assert!(of(&at("space/state"), &[&at("data")]).contains("space, to which"));
+        assert_eq!(of(&at("state/not/there"), &[&at("data")]), "it may");
     }
 
     #[test]

@@ -38,6 +38,9 @@ pub(crate) enum ProgressStyle {
     Bar,
     /// A line now and then.
     Plain,
+    /// Bytes, a line now and then: for a program that waits for this one.
+    #[value(hide = true)]
+    Bytes,
     /// Nothing.
     None,
 }

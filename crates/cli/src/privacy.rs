@@ -3,6 +3,7 @@
 use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 use clap::Args;
 use pgclinic_report::{Document, RedactionKey, redacted};
@@ -40,6 +41,9 @@ pub(crate) struct PrivacyArgs {
     /// can try names. It has 16 random bytes or more (head -c 32 /dev/urandom > FILE).
     #[arg(long, value_name = "FILE")]
     pub(crate) redact_with: Option<PathBuf>,
+    /// The key of this run: all documents of it have the same pseudonyms.
+    #[arg(skip)]
+    drawn: OnceLock<Vec<u8>>,
 }
 
 impl PrivacyArgs {
@@ -70,12 +74,23 @@ impl PrivacyArgs {
     }
 
     fn key(&self) -> Result<Option<RedactionKey>, Failure> {
+        if !self.is_redacting() {
+            return Ok(None);
+        }
+        if let Some(secret) = self.drawn.get() {
+            return Ok(Some(RedactionKey::from_secret(secret)));
+        }
         let secret = match &self.redact_with {
             Some(path) => secret_of(path)?,
-            None if self.redact => random()?,
-            None => return Ok(None),
+            None => random()?,
         };
-        Ok(Some(RedactionKey::from_secret(&secret)))
+        let secret = self.drawn.get_or_init(|| secret);
+        Ok(Some(RedactionKey::from_secret(secret)))
+    }
+
+    /// Names have pseudonyms in what this run writes.
+    pub(crate) fn is_redacting(&self) -> bool {
+        self.redact || self.redact_with.is_some()
     }
 }
 

@@ -11,11 +11,22 @@ use pgclinic_model::Progress;
 use crate::env::Terminal;
 use crate::output::{OutputArgs, ProgressStyle};
 
+/// What is printed of progress without a bar.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Lines {
+    None,
+    Tenths,
+    Bytes,
+}
+
+/// A line of bytes says so many more than the one before, or a hundredth more.
+const BYTES_STEP: u64 = 1 << 20;
+
 /// A bar that may be hidden, and the flag that stops the run.
 pub(crate) struct Bar {
     bar: ProgressBar,
     interrupted: Arc<AtomicBool>,
-    lines: bool,
+    lines: Lines,
     told: std::sync::Mutex<u64>,
 }
 
@@ -53,7 +64,7 @@ impl Bar {
             _ if output.quiet => false,
             ProgressStyle::Auto => terminal.stderr,
             ProgressStyle::Bar => true,
-            ProgressStyle::Plain | ProgressStyle::None => false,
+            ProgressStyle::Plain | ProgressStyle::Bytes | ProgressStyle::None => false,
         };
         let target = if shown {
             ProgressDrawTarget::stderr()
@@ -64,7 +75,11 @@ impl Bar {
         if shown {
             bar.enable_steady_tick(Duration::from_millis(120));
         }
-        let lines = output.progress == ProgressStyle::Plain && !output.quiet;
+        let lines = match output.progress {
+            ProgressStyle::Plain if !output.quiet => Lines::Tenths,
+            ProgressStyle::Bytes if !output.quiet => Lines::Bytes,
+            _ => Lines::None,
+        };
         Bar {
             bar,
             interrupted: Arc::clone(interrupted),
@@ -94,7 +109,7 @@ impl Bar {
 
     /// A line above the bar, or among the lines of plain progress.
     pub(crate) fn tell(&self, line: &str) {
-        if self.lines || !self.bar.is_hidden() {
+        if self.lines != Lines::None || !self.bar.is_hidden() {
             self.bar.suspend(|| {
                 let _unheard = writeln!(stderr(), "{line}");
             });
@@ -108,9 +123,23 @@ impl Bar {
 
     /// With plain progress, a line for every tenth of the way.
     fn line(&self) {
-        if !self.lines {
-            return;
+        match self.lines {
+            Lines::None => {}
+            Lines::Tenths => self.line_of_tenth(),
+            Lines::Bytes => self.line_of_bytes(),
         }
+    }
+
+    fn line_of_bytes(&self) {
+        let position = self.bar.position();
+        let mut told = self.told.lock().expect("no thread panics with it");
+        if position >= *told + BYTES_STEP + *told / 100 {
+            *told = position;
+            let _unheard = writeln!(stderr(), "{position} bytes done");
+        }
+    }
+
+    fn line_of_tenth(&self) {
         let tenth = self.bar.position() * 10 / self.bar.length().unwrap_or(0).max(1);
         let mut told = self.told.lock().expect("no thread panics with it");
         if tenth > *told {

@@ -12,10 +12,26 @@ const SECONDS_MAX: f64 = 2_900_000.0 * DAY_S;
 
 /// The figure of the whole server; a dash where there is none.
 pub(crate) fn headline(sign: &WatchedSign) -> String {
+    if let Some(word) = word_of(sign) {
+        return word.to_owned();
+    }
     match sign.headline {
         Some(value) => figure(value, sign.unit, sign.kind),
         None => "-".to_owned(),
     }
+}
+
+/// `worker` of `io-method`: of a sign that is named after its only label, the label is the figure.
+fn word_of(sign: &WatchedSign) -> Option<&str> {
+    let [only] = sign.values.as_slice() else {
+        return None;
+    };
+    let mut labels = only.labels.iter();
+    let (Some((name, word)), None) = (labels.next(), labels.next()) else {
+        return None;
+    };
+    let is_word = only.value == 1.0 && sign.name.ends_with(&format!("-{name}"));
+    is_word.then_some(word.as_str())
 }
 
 /// One figure: a second, where it only grows.
@@ -91,6 +107,9 @@ pub(crate) fn extent(document: &WatchDocument) -> String {
     parts.extend((warnings > 0).then(|| plural(count_of(warnings), "warning")));
     parts.extend((unknown > 0).then(|| format!("{} unknown", count_of(unknown))));
     parts.extend((missing > 0).then(|| format!("{} not available", count_of(missing))));
+    let undelivered: u64 = document.deliveries.iter().map(|own| own.undelivered).sum();
+    let words = || format!("{} not delivered", plural(undelivered, "alert"));
+    parts.extend((undelivered > 0).then(words));
     parts.join(", ")
 }
 

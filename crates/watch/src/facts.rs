@@ -20,7 +20,7 @@ pub struct Setting {
 /// A server.
 #[derive(Debug, Clone, Default)]
 pub struct ServerFacts {
-    /// 13 to 18.
+    /// 13 to 18, or newer.
     pub major: u16,
     /// `18.6`.
     pub version: String,
@@ -53,7 +53,8 @@ const IDENTITY: &str = "SELECT current_setting('server_version_num')::int / 1000
     current_database()";
 
 const SETTINGS: &str = "SELECT name, current_setting(name, true), setting, unit, array_to_string(enumvals, ',') \
-    FROM pg_settings WHERE vartype <> 'string' OR name = 'data_directory'";
+    FROM pg_settings \
+    WHERE vartype <> 'string' OR name IN ('data_directory', 'lc_messages', 'log_destination')";
 
 impl ServerFacts {
     /// Asks.
@@ -62,10 +63,11 @@ impl ServerFacts {
         let text = |at: usize| row.get(at).cloned().flatten().unwrap_or_default();
         let number = |at: usize| text(at).parse().unwrap_or(0.0);
         let major = text(0).parse().unwrap_or(0);
-        if !pgclinic_servers::MAJORS.contains(&major) {
+        // A newer one is tried: what it refuses is unknown, with its own words.
+        if major < *pgclinic_servers::MAJORS.start() {
             let version = text(1);
             return Err(SqlError::Protocol(format!(
-                "PostgreSQL {version} is not one of 13 to 18"
+                "PostgreSQL {version} is older than 13"
             )));
         }
         let mut facts = Self {

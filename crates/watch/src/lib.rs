@@ -6,10 +6,11 @@
 //! watcher.rs  one server, one session, the last two readings of each statement
 //! assess/     readings ─► the document: rates, states, reasons             machine.rs  what cli knows of this machine
 //! watched_servers.rs  many servers, the history of each sign
-//! log.rs      the server's log, what was added since
+//! log/        the server's log, what was added since       marks.rs  growth between two documents
 //! alarms/     the alerts judged without a Prometheus
 //! scrub.rs measured.rs   what is known of its files: the program works on them
-//! listen/     the metrics endpoint: a small, strict HTTP server        tls.rs  encrypted
+//! listen/     the metrics endpoint: a small, strict HTTP server
+//! tls.rs bounded.rs      connections that are encrypted, and that have to be done by a moment
 //! rules.rs dashboard.rs manual.rs   what is made of the register: alerts, Grafana, documentation
 //! ```
 //!
@@ -19,12 +20,14 @@
 
 mod alarms;
 mod assess;
+mod bounded;
 mod dashboard;
 mod facts;
 pub mod listen;
 mod log;
 mod machine;
 mod manual;
+mod marks;
 mod measured;
 mod need;
 mod probe;
@@ -38,10 +41,12 @@ mod watcher;
 
 pub use alarms::{ALERT_SCHEMA, Alarms, AlertMessage, AlertStatus};
 pub use assess::Sample;
+pub use bounded::BoundedStream;
 pub use dashboard::dashboard;
 pub use machine::{BackendMemory, Machine};
 pub use manual::manual;
-pub use measured::{MeasuredFigures, MeasuredStatus};
+pub use marks::grown;
+pub use measured::{LargeObjects, MeasuredFigures, MeasuredStatus};
 pub use need::Need;
 pub use probe::Probe;
 pub use rules::rules;

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use pgclinic_model::document::{SignKind, SignUnit};
 
-use crate::sign::{Sign, Source};
+use crate::sign::Sign;
 use crate::signs::FAMILIES;
 
 const HEAD: &str = "# Signs
@@ -63,9 +63,12 @@ fn entry(sign: &Sign, page: &mut String) {
     let _ = writeln!(page, "* normal: {}", sign.normal);
     let _ = writeln!(page, "* meaning: {}", sign.meaning);
     let _ = writeln!(page, "* settled by: {}", sign.settled_by);
-    if let Source::Column(probe, _) = sign.source {
-        let _ = writeln!(page, "* cost: {}", probe.cost);
+    let mut costs: Vec<&str> = sign.source.probes().iter().map(|own| own.cost).collect();
+    costs.dedup();
+    if costs.is_empty() {
+        costs.push(sign.cost);
     }
+    let _ = writeln!(page, "* cost: {}", costs.join(" "));
     for alert in sign.alerts {
         let urgency = alert.urgency.name();
         let _ = writeln!(

@@ -15,6 +15,27 @@ pub struct MeasuredFigures {
     pub index_density: Vec<(String, f64)>,
     /// System catalogs with their bytes and those of dead row versions, the largest first.
     pub catalogs: Vec<(String, u64, u64)>,
+    /// Bytes of values that may be compressed or moved out, by what was done with them.
+    #[serde(default)]
+    pub toast_bytes: Vec<(String, u64)>,
+    /// Large objects and their bytes, and those that no column refers to, by database.
+    #[serde(default)]
+    pub large_objects: Vec<LargeObjects>,
+}
+
+/// The large objects of a database.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LargeObjects {
+    /// Its name.
+    pub database: String,
+    /// All of them.
+    pub count: u64,
+    /// Their bytes.
+    pub bytes: u64,
+    /// Those that no column of type `oid` or `lo` refers to.
+    pub orphans: u64,
+    /// Their bytes.
+    pub orphan_bytes: u64,
 }
 
 /// How measurements stand.
@@ -26,6 +47,8 @@ pub struct MeasuredStatus {
     pub asked_since: f64,
     /// When the last complete one ended.
     pub ended_at: Option<f64>,
+    /// When the files were written last, where no server writes them.
+    pub files_at: Option<f64>,
     /// What it gave.
     pub figures: MeasuredFigures,
     /// Why none can be made.

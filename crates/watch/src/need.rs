@@ -26,6 +26,9 @@ pub enum Need {
     Archiving,
     /// The server is on this machine, reached by its socket.
     Local,
+    /// A log that the server writes itself and this role may read. What is missing is known when
+    /// it was tried.
+    LogFile,
     /// `watch --scrub`.
     Scrub,
     /// `watch --measure`.
@@ -88,6 +91,7 @@ impl Need {
                 facts.is_local,
                 "the server is not reached by a Unix socket, so that its processes may be on another machine",
             ),
+            Need::LogFile => None,
             Need::Measure => unless(
                 facts.is_measured,
                 "its files are not measured: --measure 50MB/s does it, where they are on this machine",
@@ -111,6 +115,11 @@ impl Need {
             Need::Primary => "a primary".to_owned(),
             Need::IoWorkers => "io_method = worker".to_owned(),
             Need::Archiving => "archive_mode".to_owned(),
+            Need::LogFile => {
+                "logging_collector, and the file on this machine or `GRANT EXECUTE ON FUNCTION \
+                 pg_current_logfile(), pg_ls_logdir(), pg_read_binary_file(text, bigint, bigint, boolean)`"
+                    .to_owned()
+            }
             Need::Measure => "`--measure`, with files on this machine".to_owned(),
             Need::Scrub => "`--scrub`, with the files on this machine".to_owned(),
             Need::Local => {

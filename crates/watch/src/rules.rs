@@ -69,7 +69,11 @@ mod tests {
     use crate::signs::signs;
 
     /// What the program adds to the metrics of signs.
-    const OF_THE_PROGRAM: [&str; 2] = ["pgclinic_up", "pgclinic_last_complete_timestamp_seconds"];
+    const OF_THE_PROGRAM: [&str; 3] = [
+        "pgclinic_up",
+        "pgclinic_last_complete_timestamp_seconds",
+        "pgclinic_alerts_undelivered_total",
+    ];
 
     #[test]
     fn alerts_look_at_metrics_that_there_are_and_hold_before_they_fire() {

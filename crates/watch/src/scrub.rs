@@ -55,7 +55,7 @@ pub struct ScrubStatus {
     pub complete_at: Option<f64>,
     /// One is reading now.
     pub is_reading: bool,
-    /// How much is done of what was left when it began or went on, 0 to 1.
+    /// How much of all files it has read, 0 to 1.
     pub progress: Option<f64>,
     /// Pages checked: by the last complete one, and by the one that is reading.
     pub pages: Vec<(&'static str, u64)>,
@@ -63,6 +63,8 @@ pub struct ScrubStatus {
     pub unread_bytes: Option<u64>,
     /// Findings of damage by rule.
     pub damage: Vec<(String, u64)>,
+    /// Files that end within a block, by relation, with their bytes past the last whole one.
+    pub partial_blocks: Vec<(String, u64)>,
     /// Damaged pages by relation.
     pub damaged_pages: Vec<(String, u64)>,
     /// Which they are.

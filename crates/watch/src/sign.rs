@@ -90,6 +90,8 @@ pub struct Sign {
     pub gather: Gather,
     /// What it says that is worth a word.
     pub assess: Option<Assessment>,
+    /// What it costs, where no statement is behind it.
+    pub cost: &'static str,
     /// What is normal.
     pub normal: &'static str,
     /// What it means when it is not.
@@ -186,6 +188,7 @@ impl Sign {
         needs: &[],
         gather: Gather::Sum,
         assess: None,
+        cost: "Nothing more: it follows from version, settings and time, which each sample asks for.",
         normal: "",
         meaning: "",
         settled_by: "",

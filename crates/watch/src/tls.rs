@@ -1,10 +1,8 @@
 //! TLS by rustls, as the sessions of servers have it: for the endpoint, and for webhooks.
 
 use std::io::{self, Read, Write};
-use std::net::TcpStream;
 use std::path::Path;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
 
 use rustls::crypto::{CryptoProvider, ring::default_provider};
 use rustls::pki_types::pem::PemObject;
@@ -12,6 +10,8 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use rustls::{
     ClientConfig, ClientConnection, RootCertStore, ServerConfig, ServerConnection, StreamOwned,
 };
+
+use crate::bounded::BoundedStream;
 
 /// Where systems keep the authorities that they trust.
 const AUTHORITIES: [&str; 3] = [
@@ -42,19 +42,10 @@ impl ServerTls {
         Ok(Self(Arc::new(config)))
     }
 
-    /// An encrypted connection, within this time.
-    pub(crate) fn accept(
-        &self,
-        mut stream: TcpStream,
-        patience: Duration,
-    ) -> io::Result<Encrypted> {
+    /// An encrypted connection, within the time of the stream.
+    pub(crate) fn accept(&self, mut stream: BoundedStream) -> io::Result<Encrypted> {
         let mut session = ServerConnection::new(Arc::clone(&self.0)).map_err(io::Error::other)?;
-        let end = Instant::now() + patience;
-        // One step at a time: a byte now and then does not hold a connection for ever.
         while session.is_handshaking() {
-            if Instant::now() > end {
-                return Err(io::ErrorKind::TimedOut.into());
-            }
             if session.wants_write() {
                 session.write_tls(&mut stream)?;
             } else if session.read_tls(&mut stream)? == 0 {
@@ -69,7 +60,7 @@ impl ServerTls {
 }
 
 /// A connection that the endpoint has accepted.
-pub(crate) type Encrypted = StreamOwned<ServerConnection, TcpStream>;
+pub(crate) type Encrypted = StreamOwned<ServerConnection, BoundedStream>;
 
 /// A connection to a host whose certificate one of these authorities signed; those of the system
 /// where none is named.
@@ -77,7 +68,7 @@ pub(crate) type Encrypted = StreamOwned<ServerConnection, TcpStream>;
 /// # Errors
 /// No authority can be read, or the host is not who it should be.
 pub fn connect_encrypted(
-    stream: TcpStream,
+    stream: BoundedStream,
     host: &str,
     authorities: Option<&Path>,
 ) -> Result<impl Read + Write + use<>, String> {

@@ -87,6 +87,7 @@ impl WatchedServers {
             tool: Tool::this(),
             interval_s: self.interval.as_secs_f64(),
             targets,
+            deliveries: Vec::new(),
             elapsed_s: self.begun.elapsed().as_secs_f64(),
         }
     }

@@ -156,7 +156,7 @@ impl Watcher {
             }
         }
         let server = self.on_disk();
-        self.log.read(&mut session, &server)?;
+        self.log.read(&mut session, &server, &self.facts)?;
         session.take_messages();
         self.session = Some(session);
         let FileSources { scrub, measured } = &self.files;

@@ -5,13 +5,16 @@
 //! a terminal        one screen, a few keys          screen.rs
 //! anything else     a document each interval
 //! --listen ADDRESS  metrics and a page              endpoint.rs
-//! --alert-command    alerts are judged and sent on   watching.rs, deliver.rs
+//! --alert-command    alerts are judged and sent on   watching.rs, deliver.rs, webhook.rs
 //! --scrub RATE      their files are checked slowly  scrub.rs, repeated.rs, background.rs
 //! --measure RATE    their files are measured        measured.rs
+//! diff A B          growth between two documents    diff.rs
 //! ```
 
+mod alert_command;
 mod background;
 mod deliver;
+mod diff;
 mod endpoint;
 mod measured;
 mod own_files;
@@ -20,6 +23,7 @@ mod repeated;
 mod screen;
 mod scrub;
 mod watching;
+mod webhook;
 
 use std::num::NonZeroU64;
 use std::path::PathBuf;
@@ -38,13 +42,15 @@ use pgclinic_watch::{
 
 use crate::args::rate;
 use crate::commands::Command;
+use crate::destination::refuse_directory_early;
 use crate::env::{Env, moment, sleep_unless};
 use crate::exit::{Exit, FailOnArgs, Failure, ResultClass};
 use crate::output::OutputArgs;
 use crate::status_line::StatusCode;
-use deliver::{Receiver, Webhook};
+use deliver::Receiver;
 use repeated::Schedule;
-use watching::Watching;
+use watching::{Clock, Watching};
+use webhook::Webhook;
 
 /// Between the two samples of one document: enough for a rate.
 const ONCE_S: f64 = 1.0;
@@ -77,6 +83,11 @@ struct Arguments {
     /// 10 by default, 1 with --once.
     #[arg(long, value_name = "SECONDS")]
     interval: Option<f64>,
+    /// Alerts count each sample as so many seconds, and the interval may be 0
+    ///
+    /// For tests of a day within minutes.
+    #[arg(long, value_name = "SECONDS", hide = true)]
+    clock_step: Option<f64>,
     /// End after so many documents
     #[arg(long, value_name = "N", conflicts_with = "once")]
     samples: Option<u64>,
@@ -168,6 +179,8 @@ struct Arguments {
     output: OutputArgs,
 }
 
+const DIFF: &str = "diff";
+
 /// The command `watch`.
 pub struct Watch;
 
@@ -177,7 +190,17 @@ impl Command for Watch {
     }
 
     fn arguments(&self) -> ClapCommand {
+        let diff = diff::Arguments::augment_args(ClapCommand::new(DIFF))
+            .about("Shows what each figure grew by between two documents")
+            .long_about(
+                "Shows what each figure grew by between two documents of watch --once\n\
+                 --format json: mark, work, mark. Statistics that were reset at the first\n\
+                 mark begin at 0.",
+            );
         Arguments::augment_args(ClapCommand::new(self.name()))
+            .subcommand(diff)
+            .args_conflicts_with_subcommands(true)
+            .subcommand_negates_reqs(true)
             .about("Shows the live signs of running servers: screen, metrics, alerts")
             .after_help(
                 "Exit codes of --once: 0 nothing critical, 1 a critical sign, 2 no server\n\
@@ -187,6 +210,9 @@ impl Command for Watch {
     }
 
     fn run(&self, matches: &ArgMatches, world: &mut Env<'_>) -> Result<Exit, Failure> {
+        if let Some((DIFF, matches)) = matches.subcommand() {
+            return diff::run(&diff::Arguments::from_arg_matches(matches)?, world);
+        }
         let arguments = Arguments::from_arg_matches(matches)?;
         if arguments.rules {
             return given(&pgclinic_watch::rules(), world);
@@ -200,7 +226,9 @@ impl Command for Watch {
         let address = address.map(|address| listen::address(address, &access));
         let address = address.transpose().map_err(Failure::new)?;
         let receivers = arguments.receivers()?;
-        let mut servers = Watching::new(arguments.servers(world)?, receivers);
+        let clock = arguments.clock_step.map_or(Clock::Real, Clock::Steps);
+        let privacy = arguments.output.privacy.clone();
+        let mut servers = Watching::new(arguments.servers(world)?, receivers, privacy, clock);
         match address {
             Some(address) => {
                 let place = endpoint::Place { address, access };
@@ -223,7 +251,8 @@ impl Arguments {
     fn interval(&self) -> Result<Duration, Failure> {
         let usual = if self.once { ONCE_S } else { INTERVAL_S };
         let seconds = self.interval.unwrap_or(usual);
-        if !(INTERVAL_MIN_S..=INTERVAL_MAX_S).contains(&seconds) {
+        let least = if self.clock_step.is_some() { 0.0 } else { INTERVAL_MIN_S };
+        if !(least..=INTERVAL_MAX_S).contains(&seconds) {
             let limits =
                 format!("--interval must be {INTERVAL_MIN_S} s or more, and a day at most");
             return Err(Failure::new(limits));
@@ -235,7 +264,12 @@ impl Arguments {
         let interval = self.interval()?;
         let mut targets = Vec::new();
         for url in &self.urls {
-            targets.push(self.target(url, world)?);
+            let own = self.target(url, world)?;
+            // Their metrics would have the same labels.
+            if targets.iter().any(|other: &ConnectionTarget| other.to_string() == own.to_string()) {
+                return Err(Failure::new(format!("{own} is named twice")));
+            }
+            targets.push(own);
         }
         let options = WatchOptions {
             machine: Some(machine()),
@@ -306,9 +340,11 @@ impl Arguments {
         let nowhere = || Failure::new("name --state DIR: the environment names no home");
         let state = self.state.clone().or_else(|| world.state_directory.clone());
         let unknown = || Failure::new("this program cannot be found, to run it beside itself");
+        let state = state.ok_or_else(nowhere)?.join("watch");
+        refuse_directory_early(&state, "state", &[])?;
         Ok(Schedule {
             every: Duration::ZERO,
-            state: state.ok_or_else(nowhere)?.join("watch"),
+            state,
             program: world.program.clone().ok_or_else(unknown)?,
         })
     }

@@ -84,6 +84,8 @@ mod tar_backup;
 mod unseen_server;
 mod unseen_server_writes;
 mod watch;
+mod watch_alerts;
 mod watch_background;
+mod watch_log;
 mod watch_prometheus;
 mod with_measure;

@@ -2,17 +2,19 @@
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
+use std::path::Path;
 use std::process::Command;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::channel;
 use std::time::Duration;
 
-use pgclinic_model::document::{SignState, WatchDocument, WatchedSign, WatchedTarget};
+use pgclinic_model::document::{SignState, SignValue, WatchDocument, WatchedSign, WatchedTarget};
 use pgclinic_servers::{Checksums, ConnectionTarget, Server, StartOptions, StopMode};
 use pgclinic_testkit::{
     all_majors, as_primary, copy_of, execute, overwrite, seed, server, standby, started, value,
 };
 
-use crate::common::{Ran, pgclinic, skipped, url};
+use crate::common::{Ran, pgclinic, skipped, text, url};
 use crate::watch_prometheus::promtool_accepts;
 
 fn once(server: &Server, user: &str, more: &[&str]) -> Ran {
@@ -121,7 +123,7 @@ fn signs_show_what_was_caused() {
     session
         .execute("INSERT INTO public.once_only VALUES (1)")
         .expect("a row");
-    for _ in 0..50 {
+    for _ in 0..1000 {
         let _duplicate = session.execute("INSERT INTO public.once_only VALUES (1)");
     }
     let tables = (0..40).map(|at| format!("CREATE TEMP TABLE t{at} (a int PRIMARY KEY, b text)"));
@@ -142,7 +144,7 @@ fn signs_show_what_was_caused() {
     let ran = once(&server, "postgres", &["--format", "json"]).exits(1);
     let after = watched(&ran);
     let grown = |name: &str, label: &str| sum(&after, name, label) - sum(&before, name, label);
-    assert!(grown("rollbacks", "clinic") >= 50.0);
+    assert!(grown("rollbacks", "clinic") >= 1000.0);
     assert!(grown("relations-created", "clinic") >= 80.0);
     assert!(sum(&after, "temporary-relations", "clinic") >= 80.0);
     assert!(grown("checksum-failures", "clinic") >= 1.0);
@@ -480,6 +482,139 @@ fn other_machines_are_not_served_and_words_are_checked_first() {
     );
     let dashboard = pgclinic(&["watch", "--dashboard"]).exits(0).out;
     assert!(dashboard.starts_with('{') && dashboard.contains("pgclinic_xid_age"));
+}
+
+#[test]
+fn what_would_go_wrong_later_is_refused_first() {
+    let url = "postgres://nobody@127.0.0.1:1/none";
+    let twice = pgclinic(&["watch", url, url, "--once"]).exits(2);
+    assert!(twice.err.contains("is named twice"), "{}", twice.err);
+    let copy = copy_of(&seed(&server(15), Checksums::On));
+    let inside = copy.pgdata.join("pg_log/state");
+    let words = [
+        "watch",
+        url,
+        "--samples",
+        "1",
+        "--scrub",
+        "1GB/s",
+        "--state",
+    ];
+    let refused = pgclinic(&[&words[..], &[text(&inside)]].concat()).exits(2);
+    assert!(
+        refused.err.contains("to which nothing is written"),
+        "{}",
+        refused.err
+    );
+    assert!(!copy.pgdata.join("pg_log").exists());
+}
+
+/// What a mark has of a sign: its figures with what they grew by.
+fn marked<'a>(target: &'a WatchedTarget, name: &str, label: &str) -> &'a SignValue {
+    let values = &sign(target, name).values;
+    let found = values
+        .iter()
+        .find(|own| own.labels.values().any(|own| own == label));
+    found.unwrap_or_else(|| panic!("{name} {label}: {values:?}"))
+}
+
+#[test]
+fn two_marks_show_what_happened_between_them() {
+    let (_copy, server) = started(18, Checksums::On, &StartOptions::default());
+    let home = tempfile::tempdir().expect("a directory");
+    let [before, after] = ["before.json", "after.json"].map(|name| home.path().join(name));
+    let mark = |path: &Path| {
+        once(
+            &server,
+            "postgres",
+            &["--format", "json", "--output", text(path)],
+        )
+        .exits(0)
+    };
+    mark(&before);
+    execute(&server, "SELECT pg_stat_reset_shared('io')");
+    let mut session = server.connect("clinic").expect("a session");
+    let work = "CREATE TABLE public.worked AS SELECT generate_series(1, 100000) AS a";
+    session.execute(work).expect("a table");
+    drop(session);
+    mark(&after);
+    let words = ["watch", "diff", text(&before), text(&after)];
+    let own = watched(&pgclinic(&[&words[..], &["--format", "json"]].concat()).exits(0));
+    let inserted = marked(&own, "rows-inserted", "clinic").growth;
+    assert!(inserted.is_some_and(|own| own >= 100_000.0), "{inserted:?}");
+    assert!(sign(&own, "rows-inserted").no_rates.is_none());
+    let bytes = sign(&own, "io-extend-bytes");
+    let why = bytes.no_rates.as_deref().unwrap_or_default();
+    assert!(why.contains("reset between the two marks"), "{why}");
+    let grown = bytes
+        .values
+        .iter()
+        .filter_map(|own| own.growth)
+        .sum::<f64>();
+    assert!(grown >= 3e6 && grown < 1e9, "{grown}");
+    let page = pgclinic(&words).exits(0).out;
+    assert!(page.contains("rows-inserted"), "{page}");
+    pgclinic(&["watch", "diff", text(&before), "/nowhere"]).exits(2);
+}
+
+/// Reads a table that shared buffers cannot hold, again and again, until it is told to end.
+fn read_cold(server: &Server, is_over: &AtomicBool) {
+    let mut session = server.connect("clinic").expect("a session");
+    while !is_over.load(Ordering::Relaxed) {
+        session
+            .query("SELECT count(*) FROM public.wide")
+            .expect("a scan");
+    }
+}
+
+#[test]
+fn a_cold_scan_and_short_lived_tables_show() {
+    for method in ["worker", "io_uring"] {
+        let settings = as_primary().with("io_method", method);
+        let settings = settings.with("shared_buffers", "1MB").with("fsync", "off");
+        let copy = copy_of(&seed(&server(18), Checksums::On));
+        let Ok(server) = copy.start_with(&settings) else {
+            skipped("this server, or this kernel, has no io_uring");
+            continue;
+        };
+        execute(
+            &server,
+            "CREATE TABLE public.wide AS SELECT a, repeat('x', 500) AS b FROM generate_series(1, 60000) a",
+        );
+        let options = pgclinic_watch::WatchOptions::default();
+        let target = ConnectionTarget::of(&server, "clinic");
+        let mut watcher = pgclinic_watch::Watcher::new(target, options);
+        let all = pgclinic_watch::Thoroughness::All;
+        watcher.sample(all);
+        execute(
+            &server,
+            "DO $$ BEGIN FOR i IN 1..500 LOOP CREATE TEMP TABLE a (b int); DROP TABLE a; END LOOP; END $$",
+        );
+        let is_over = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            scope.spawn(|| read_cold(&server, &is_over));
+            let own = watcher.sample(all);
+            let tables = sign(&own, "short-lived-tables").headline;
+            assert!(tables.is_some_and(|own| own > 500.0), "{tables:?}");
+            let is_seen = |own: &WatchedTarget| {
+                let requests = &sign(own, "io-requests").values;
+                let reads = requests
+                    .iter()
+                    .filter(|own| own.labels["operation"] == "readv");
+                sign(own, "io-in-flight-bytes").headline > Some(0.0) && reads.count() > 0
+            };
+            let seen = (0..200).map(|_| watcher.sample(all)).find(is_seen);
+            is_over.store(true, Ordering::Relaxed);
+            let seen = seen.unwrap_or_else(|| panic!("{method}: no request was seen"));
+            let issuers = &sign(&seen, "io-issuers").values;
+            let is_client = |own: &SignValue| own.labels["backend_type"] == "client backend";
+            assert!(issuers.iter().any(is_client), "{issuers:?}");
+            assert_eq!(
+                sign(&seen, "io-workers").not_available.is_none(),
+                method == "worker"
+            );
+        });
+    }
 }
 
 #[test]

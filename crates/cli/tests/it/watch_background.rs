@@ -1,8 +1,8 @@
 //! What `watch` does beside its statements, on real servers: the scrub of the files, the server's
-//! log, alerts that are sent on, and an endpoint that others reach.
+//! log, and an endpoint that others reach.
 
 use std::io::{BufRead, BufReader, Read, Write};
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::{SocketAddr, TcpStream};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use pgclinic_model::document::{LoggedMessage, SignState, WatchDocument, WatchedTarget};
 use pgclinic_servers::{Checksums, ConnectionTarget, Server, StartOptions};
-use pgclinic_testkit::{execute, overwrite, started, value};
+use pgclinic_testkit::{copy_of, execute, overwrite, seed, started, value};
 use pgclinic_watch::{Thoroughness, WatchOptions, Watcher};
 
 use crate::common::{pgclinic, text, url};
@@ -20,7 +20,7 @@ const PROGRAM: &str = env!("CARGO_BIN_EXE_pgclinic");
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Overwrites a part of the second page of a table, while the server does not have it in memory.
-fn damage(server: &Server, pgdata: &Path) -> String {
+pub(crate) fn damage(server: &Server, pgdata: &Path) -> String {
     let docs = value(server, "SELECT pg_relation_filepath('public.docs')");
     execute(server, "CHECKPOINT");
     overwrite(&pgdata.join(&docs), 8192 + 4000);
@@ -180,8 +180,8 @@ fn files_of_another_server_are_not_scrubbed_and_that_is_a_warning() {
 
 #[test]
 fn dead_bytes_and_catalogs_are_measured_in_the_files_of_a_copy() {
-    let (copy, server) = started(15, Checksums::On, &StartOptions::default());
-    execute(&server, "CHECKPOINT");
+    let (_copy, server) = started(15, Checksums::On, &StartOptions::default());
+    let copy = copy_of(&seed(&pgclinic_testkit::server(15), Checksums::On));
     let url = url(&server, "postgres");
     let states = tempfile::tempdir().expect("a directory");
     let words = ["watch", &url, "--listen", "127.0.0.1:0", "--interval", "1"];
@@ -207,6 +207,17 @@ fn dead_bytes_and_catalogs_are_measured_in_the_files_of_a_copy() {
     assert!(
         metrics.contains("pgclinic_measured_age_seconds{"),
         "{metrics}"
+    );
+    assert!(
+        metrics.contains("pgclinic_measured_toast_bytes{"),
+        "{metrics}"
+    );
+    let own = only(&get(running.address, "/json"));
+    let age = own.signs.iter().find(|own| own.name == "measured-age");
+    let why = age.and_then(|own| own.finding.as_deref());
+    assert!(
+        why.is_some_and(|why| why.contains("hours old when they were measured")),
+        "{why:?}"
     );
 }
 
@@ -284,72 +295,19 @@ fn a_log_that_cannot_be_read_says_why() {
     assert!(why.contains("logging_collector is off"), "{why}");
 }
 
-#[test]
-fn alerts_reach_a_command_and_a_web_server() {
-    let (copy, server) = started(15, Checksums::On, &StartOptions::default());
-    damage(&server, &copy.pgdata);
-    let mut session = server.connect("clinic").expect("a session");
-    let _damaged = session.query("SELECT * FROM public.docs");
-    drop(session);
-    let home = tempfile::tempdir().expect("a directory");
-    let heard = home.path().join("heard");
-    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
-    let hook = format!("http://{}/hook", listener.local_addr().expect("an address"));
-    let posted = std::thread::spawn(move || {
-        let (stream, _) = listener.accept().expect("a connection");
-        let mut stream = BufReader::new(stream);
-        let mut length = 0;
-        loop {
-            let mut line = String::new();
-            stream.read_line(&mut line).expect("a line");
-            if let Some(own) = line.strip_prefix("Content-Length: ") {
-                length = own.trim().parse().expect("a number");
-            }
-            if line.trim().is_empty() {
-                break;
-            }
-        }
-        let mut body = vec![0; length];
-        stream.read_exact(&mut body).expect("a body");
-        stream
-            .get_mut()
-            .write_all(b"HTTP/1.1 204 No Content\r\n\r\n")
-            .expect("an answer");
-        String::from_utf8(body).expect("UTF-8")
-    });
-    let command = format!("cat >> '{}'", heard.display());
-    let url = url(&server, "postgres");
-    let words = [
-        "watch",
-        &url,
-        "--samples",
-        "3",
-        "--interval",
-        "1",
-        "--alert-command",
-        &command,
+/// A certificate of localhost that is its own authority, if there is a program to make it.
+pub(crate) fn certificate(cert: &str, key: &str) -> bool {
+    let [request, of_curve] = [
+        "req -x509 -newkey ec -nodes -days 2",
+        "ec_paramgen_curve:prime256v1",
     ];
-    let ran = pgclinic(&[&words[..], &["--webhook", &hook, "--format", "json"]].concat()).exits(1);
-    assert_eq!(ran.err, "");
-    let heard = std::fs::read_to_string(heard).expect("messages");
-    let recent: Vec<_> = heard
-        .lines()
-        .filter(|line| line.contains("PgclinicChecksumFailedRecently"))
-        .collect();
-    assert_eq!(
-        recent.len(),
-        1,
-        "once, however often it is sampled: {heard}"
-    );
-    let message: serde_json::Value = serde_json::from_str(recent[0]).expect("JSON");
-    assert_eq!(message["schema"], "pgclinic.alert/1");
-    assert_eq!(message["status"], "firing");
-    assert_eq!(message["severity"], "critical");
-    assert_eq!(message["labels"]["database"], "clinic");
-    assert_eq!(
-        posted.join().expect("a body"),
-        heard.lines().next().expect("a line")
-    );
+    let made = Command::new("openssl")
+        .args(request.split(' '))
+        .args(["-pkeyopt", of_curve, "-subj", "/CN=localhost"])
+        .args(["-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1"])
+        .args(["-keyout", key, "-out", cert])
+        .output();
+    made.is_ok_and(|made| made.status.success())
 }
 
 #[test]
@@ -359,27 +317,7 @@ fn others_are_served_with_a_token_over_tls_alone() {
     let home = tempfile::tempdir().expect("a directory");
     let file = |name: &str| home.path().join(name).to_str().expect("UTF-8").to_owned();
     let (cert, key, token) = (file("cert.pem"), file("key.pem"), file("token"));
-    let made = Command::new("openssl")
-        .args([
-            "req",
-            "-x509",
-            "-newkey",
-            "ec",
-            "-pkeyopt",
-            "ec_paramgen_curve:prime256v1",
-            "-nodes",
-            "-days",
-            "2",
-        ])
-        .args([
-            "-subj",
-            "/CN=localhost",
-            "-addext",
-            "subjectAltName=DNS:localhost,IP:127.0.0.1",
-        ])
-        .args(["-keyout", &key, "-out", &cert])
-        .output();
-    if !made.is_ok_and(|made| made.status.success()) {
+    if !certificate(&cert, &key) {
         return crate::common::skipped("no openssl to make a certificate with");
     }
     std::fs::write(&token, "0123456789abcdef0123\n").expect("a file");

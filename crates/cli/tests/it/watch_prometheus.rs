@@ -1,5 +1,5 @@
-//! What is made for Prometheus and Grafana, in a real Prometheus (Debian's package): its own tool on
-//! rules, recorded series and metrics, and the server itself with every query of every panel.
+//! What is made for Prometheus and Grafana, in a real Prometheus (Debian's package): its own tool
+//! on rules, recorded series and metrics, and the server itself with every query of every panel.
 //!
 //! `PGCLINIC_PROMETHEUS` names the directory of its programs; where it is set, nothing is skipped.
 

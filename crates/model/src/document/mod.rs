@@ -75,8 +75,8 @@ pub use start_drill::{
     START_DRILL_SCHEMA, StartDrillCell, StartDrillCure, StartDrillDocument, StartDrillTable,
 };
 pub use watch::{
-    DamagedPlace, LoggedMessage, SettingAdvice, SignKind, SignState, SignUnit, SignValue,
-    WATCH_SCHEMA, WatchDocument, WatchedSign, WatchedTarget,
+    AlertDelivery, DamagedPlace, LoggedMessage, SettingAdvice, SignKind, SignState, SignUnit,
+    SignValue, WATCH_SCHEMA, WatchDocument, WatchedSign, WatchedTarget,
 };
 
 use serde::{Deserialize, Serialize};

@@ -22,8 +22,27 @@ pub struct WatchDocument {
     pub interval_s: f64,
     /// Server by server, in the order of the command line.
     pub targets: Vec<WatchedTarget>,
+    /// Messages about alerts, by who hears of them; absent where nobody does.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub deliveries: Vec<AlertDelivery>,
     /// Seconds since the first sample began.
     pub elapsed_s: f64,
+}
+
+/// What became of the messages about alerts to one receiver, since the start.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct AlertDelivery {
+    /// `command` or `webhook`.
+    pub receiver: String,
+    /// Messages that it took.
+    pub delivered: u64,
+    /// Messages that did not reach it.
+    pub undelivered: u64,
+    /// Messages that wait.
+    pub waiting: u64,
+    /// Why the last one did not reach it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_failure: Option<String>,
 }
 
 /// How a sign or a server stands; the last one is the worst. What could not be read does not count
@@ -128,6 +147,10 @@ pub struct LoggedMessage {
     pub message: String,
     /// It speaks of damaged data, or of a disk that does not give it.
     pub is_damage: bool,
+    /// The last entry has a SQLSTATE; without one its words alone are known, and anybody may have
+    /// them logged.
+    #[serde(default)]
+    pub by_sqlstate: bool,
     /// Entries since the log is read.
     pub count: u64,
     /// Entries in the end of the log that was there before.
@@ -225,6 +248,9 @@ pub struct SignValue {
     /// The growth itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub growth: Option<f64>,
+    /// When the server began to count it from 0, as it says that itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reset_at: Option<String>,
 }
 
 /// A setting that differs from what is advised.

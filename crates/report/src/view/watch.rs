@@ -1,7 +1,7 @@
 //! Live signs of running servers.
 
 use pgclinic_model::document::{
-    SettingAdvice, SignKind, SignState, WatchDocument, WatchedSign, WatchedTarget,
+    AlertDelivery, SettingAdvice, SignKind, SignState, WatchDocument, WatchedSign, WatchedTarget,
 };
 
 use super::{
@@ -23,6 +23,7 @@ pub(super) fn view(document: &WatchDocument, options: &Options<'_>) -> View {
         .meaning(meaning::watch(document))
         .in_lines();
     let mut blocks = vec![Block::Verdict(verdict)];
+    blocks.extend(deliveries(&document.deliveries));
     let is_one = document.targets.len() == 1;
     for target in &document.targets {
         let own = of_target(target);
@@ -46,6 +47,21 @@ pub(super) fn view(document: &WatchDocument, options: &Options<'_>) -> View {
     );
     view.refresh_s = options.refresh_s;
     view
+}
+
+/// Alerts that reached nobody.
+fn deliveries(deliveries: &[AlertDelivery]) -> Vec<Block> {
+    let failed = deliveries.iter().filter(|own| own.undelivered > 0);
+    let rows = failed.map(|own| {
+        let why = own.last_failure.as_deref().unwrap_or_default();
+        let what = format!(
+            "{} of {} did not reach it: {why}",
+            say::plural(own.undelivered, "alert"),
+            say::count(own.undelivered + own.delivered)
+        );
+        (words(&own.receiver), words(what))
+    });
+    card(Tone::Warn, "Alerts that were not delivered").unless_empty(reasons_of(rows))
 }
 
 fn tone(state: SignState) -> Tone {
@@ -272,9 +288,15 @@ fn logged(target: &WatchedTarget) -> Vec<Block> {
         } else {
             Look::Quiet
         };
+        let unverified = if own.is_damage && !own.by_sqlstate {
+            "; reported in the log, not verified"
+        } else {
+            ""
+        };
+        let count = say::count(own.count);
         let head = Words::default()
             .and(look, &own.message)
-            .plain(format!(": {}{before}{place}{time}", say::count(own.count)));
+            .plain(format!(": {count}{before}{place}{time}{unverified}"));
         let meaning = text(own.meaning.as_str());
         [
             text(head),

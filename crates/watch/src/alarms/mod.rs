@@ -118,6 +118,12 @@ impl Alarms {
         for target in &document.targets {
             add(target, &mut self.store);
         }
+        for own in &document.deliveries {
+            let labels = || BTreeMap::from([("receiver".to_owned(), own.receiver.clone())]);
+            let undelivered = own.undelivered as f64;
+            self.store
+                .add("pgclinic_alerts_undelivered_total", labels, undelivered);
+        }
         self.store.end();
         let store = &self.store;
         let rules = self.rules.iter_mut();
@@ -293,6 +299,7 @@ mod tests {
             tool: Tool::this(),
             interval_s: 60.0,
             targets: vec![target],
+            deliveries: Vec::new(),
             elapsed_s: 0.0,
         }
     }

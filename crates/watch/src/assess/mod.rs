@@ -256,6 +256,7 @@ fn of_column(
             value,
             per_second,
             growth,
+            reset_at: row.reset.clone(),
         });
     }
     if values.is_empty() && !table.rows.is_empty() {

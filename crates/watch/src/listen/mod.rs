@@ -6,23 +6,29 @@
 //! and their number; there is no body, no path to a file, nothing to write.
 
 mod access;
+mod connections;
 mod request;
 
 use std::io::{self, Read, Write};
 use std::net::{TcpListener, TcpStream};
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
 pub use access::{Access, Token, address};
+use connections::Connections;
 use request::{Request, read_request};
 
-/// Connections that are served at once; the next one is closed.
-const CONNECTIONS_MAX: usize = 16;
-/// For reading a request, and for writing an answer.
+use crate::bounded::BoundedStream;
+
+/// For reading a request, all of it.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// Between two looks at whether the run is over.
+/// For an answer to be taken, all of it: a page of many servers over a slow line.
+const PATIENCE_OF_ANSWER: Duration = Duration::from_secs(30);
+/// Between two looks at whether the run is over, and at whether there is room.
 const STEP: Duration = Duration::from_millis(50);
+/// A second, after which a connection is closed unheard.
+const WAITS_FOR_ROOM: u32 = 20;
 
 /// What is served; made anew by each sample.
 #[derive(Debug, Clone, Default)]
@@ -51,10 +57,10 @@ pub fn serve(
     is_over: &AtomicBool,
 ) -> io::Result<()> {
     listener.set_nonblocking(true)?;
-    let busy = Arc::new(AtomicUsize::new(0));
+    let connections = Arc::new(Connections::default());
     while !is_over.load(Ordering::Relaxed) {
         match listener.accept() {
-            Ok((stream, _)) => accept(stream, pages, access, &busy),
+            Ok((stream, _)) => accept(stream, pages, access, &connections),
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => std::thread::sleep(STEP),
             // A client that went away, or too many open files: the next one may have luck.
             Err(_) => std::thread::sleep(STEP),
@@ -63,52 +69,64 @@ pub fn serve(
     Ok(())
 }
 
-fn accept(stream: TcpStream, pages: &SharedPages, access: &Access, busy: &Arc<AtomicUsize>) {
-    if busy.fetch_add(1, Ordering::SeqCst) >= CONNECTIONS_MAX {
-        busy.fetch_sub(1, Ordering::SeqCst);
+fn accept(stream: TcpStream, pages: &SharedPages, access: &Access, connections: &Arc<Connections>) {
+    // Those that were ended to make room take a moment to go.
+    let waits = 0..WAITS_FOR_ROOM;
+    let number = waits.into_iter().find_map(|_| {
+        let number = connections.begin(&stream);
+        if number.is_none() {
+            std::thread::sleep(STEP);
+        }
+        number
+    });
+    let Some(number) = number else {
         return;
-    }
-    let (pages, access, own) = (Arc::clone(pages), access.clone(), Arc::clone(busy));
+    };
+    let (pages, access, own) = (Arc::clone(pages), access.clone(), Arc::clone(connections));
     let thread = std::thread::Builder::new().name("http".into());
     let begun = thread.spawn(move || {
-        let _gone = answer(stream, &pages, &access);
-        own.fetch_sub(1, Ordering::SeqCst);
+        let _gone = answer(stream, &pages, &access, &|| own.answer(number));
+        own.end(number);
     });
     if begun.is_err() {
-        busy.fetch_sub(1, Ordering::SeqCst);
+        connections.end(number);
     }
 }
 
-fn answer(stream: TcpStream, pages: &SharedPages, access: &Access) -> io::Result<()> {
+fn answer(
+    stream: TcpStream,
+    pages: &SharedPages,
+    access: &Access,
+    is_read: &dyn Fn(),
+) -> io::Result<()> {
     stream.set_nonblocking(false)?;
-    stream.set_read_timeout(Some(PATIENCE))?;
-    stream.set_write_timeout(Some(PATIENCE))?;
+    let stream = BoundedStream::new(stream, PATIENCE);
     match &access.tls {
         Some(tls) => {
-            let mut stream = tls.accept(stream, PATIENCE)?;
-            exchange(&mut stream, pages, access)?;
+            let mut stream = tls.accept(stream)?;
+            let response = response(&mut stream, pages, access);
+            is_read();
+            stream.sock.prolong(PATIENCE_OF_ANSWER);
+            response.write(&mut stream)?;
             stream.conn.send_close_notify();
             stream.flush()
         }
-        None => exchange(&mut { stream }, pages, access),
+        None => {
+            let mut stream = stream;
+            let response = response(&mut stream, pages, access);
+            is_read();
+            stream.prolong(PATIENCE_OF_ANSWER);
+            response.write(&mut stream)
+        }
     }
 }
 
-/// One request, one answer.
-fn exchange<S: Read + Write>(
-    stream: &mut S,
-    pages: &SharedPages,
-    access: &Access,
-) -> io::Result<()> {
-    let response = match read_request(stream, PATIENCE) {
+/// The answer to one request.
+fn response(stream: &mut impl Read, pages: &SharedPages, access: &Access) -> Response {
+    match read_request(stream) {
         Ok(request) => respond(&request, pages, access),
         Err(status) => Response::failure(status),
-    };
-    stream.write_all(response.head().as_bytes())?;
-    if response.has_body {
-        stream.write_all(response.body.as_bytes())?;
     }
-    stream.flush()
 }
 
 struct Response {
@@ -133,6 +151,14 @@ impl Response {
             has_body: true,
             asks_for_token: false,
         }
+    }
+
+    fn write(&self, stream: &mut impl Write) -> io::Result<()> {
+        stream.write_all(self.head().as_bytes())?;
+        if self.has_body {
+            stream.write_all(self.body.as_bytes())?;
+        }
+        stream.flush()
     }
 
     /// No page may be framed, kept or taken for something else.
@@ -184,5 +210,38 @@ fn respond(request: &Request, pages: &SharedPages, access: &Access) -> Response 
         body: body.clone(),
         has_body: request.method == "GET",
         asks_for_token: false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Three times as many clients as are served at once, which send half a request each.
+    #[test]
+    fn clients_that_send_nothing_keep_nobody_out() {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+        let address = listener.local_addr().expect("an address");
+        let pages = SharedPages::default();
+        pages.write().expect("pages").json = "{}".to_owned();
+        let (access, is_over) = (Access::default(), AtomicBool::new(false));
+        std::thread::scope(|scope| {
+            scope.spawn(|| serve(&listener, &pages, &access, &is_over));
+            let idle: Vec<TcpStream> = (0..48)
+                .map(|_| {
+                    let mut stream = TcpStream::connect(address).expect("a connection");
+                    stream.write_all(b"GET /json HT").expect("half a request");
+                    stream
+                })
+                .collect();
+            let mut stream = TcpStream::connect(address).expect("a connection");
+            let request = b"GET /json HTTP/1.1\r\nHost: localhost\r\n\r\n";
+            stream.write_all(request).expect("a request");
+            let mut answer = String::new();
+            stream.read_to_string(&mut answer).expect("an answer");
+            is_over.store(true, Ordering::Relaxed);
+            assert!(answer.starts_with("HTTP/1.1 200 OK"), "{answer}");
+            drop(idle);
+        });
     }
 }

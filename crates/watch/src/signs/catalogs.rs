@@ -3,7 +3,7 @@
 use pgclinic_model::document::{SignKind, SignState, SignUnit, SignValue};
 
 use super::failed_writes::TRANSACTIONS;
-use super::{RESET_OF_DATABASE, measured, named};
+use super::{RESET_OF_DATABASE, measured, named, of};
 use crate::assess::Sample;
 use crate::need::Need;
 use crate::probe::Probe;
@@ -13,15 +13,20 @@ pub(super) const SIGNS: &[&Sign] = &[
     &CATALOG_BYTES,
     &CATALOG_DEAD_ROWS,
     &RELATIONS_CREATED,
+    &SHORT_LIVED,
     &TEMPORARY_RELATIONS,
     &TEMPORARY_FILES,
     &TEMPORARY_BYTES,
     &VACUUM_WORKERS,
     &VACUUM_TRUNCATING,
+    &VACUUM_WAITERS,
     &measured::DEAD,
     &measured::FREE,
     &measured::DENSITY,
     &measured::CATALOGS,
+    &measured::TOAST,
+    &measured::LARGE_OBJECTS,
+    &measured::LARGE_OBJECT_BYTES,
     &measured::AGE,
 ];
 
@@ -49,12 +54,13 @@ static CATALOGS: Probe = Probe {
 static CREATED: Probe = Probe {
     name: "relations created",
     labels: &["database"],
-    columns: &["created"],
+    columns: &["created", "types created", "types dropped"],
     has_reset: true,
     needs: &[Need::Counts],
     sql: |_| {
         format!(
-            "SELECT current_database(), n_tup_ins, {RESET_OF_DATABASE} FROM pg_stat_sys_tables WHERE relid = 'pg_class'::regclass"
+            "SELECT current_database(), c.n_tup_ins, t.n_tup_ins, t.n_tup_del, {RESET_OF_DATABASE} \
+             FROM pg_stat_sys_tables c, pg_stat_sys_tables t WHERE c.relid = 'pg_class'::regclass AND t.relid = 'pg_type'::regclass"
         )
     },
     ..Probe::PLAIN
@@ -74,13 +80,17 @@ static TEMPORARY: Probe = Probe {
 
 static VACUUM: Probe = Probe {
     name: "vacuum",
-    columns: &["workers", "truncating"],
+    columns: &["workers", "truncating", "waiters"],
     needs: &[Need::AllStatistics],
     sql: |_| {
         "SELECT (SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'autovacuum worker'), \
-         (SELECT count(*) FROM pg_stat_progress_vacuum WHERE phase = 'truncating heap')"
+         (SELECT count(*) FROM pg_stat_progress_vacuum WHERE phase = 'truncating heap'), \
+         (SELECT count(*) FROM pg_stat_activity a WHERE a.wait_event_type = 'Lock' AND EXISTS \
+         (SELECT FROM unnest(pg_blocking_pids(a.pid)) b(pid) JOIN pg_stat_activity v ON v.pid = b.pid \
+         WHERE v.backend_type = 'autovacuum worker'))"
             .to_owned()
     },
+    cost: "A few rows of statistics from shared memory, and the locks of each session that waits for one.",
     ..Probe::PLAIN
 };
 
@@ -137,6 +147,19 @@ const RELATIONS_CREATED: Sign = Sign {
         urgency: Urgency::Warning,
         summary: "{{ $labels.server }}: {{ $value | humanize }} relations a second are created in database {{ $labels.database }}",
     }],
+    ..Sign::PLAIN
+};
+
+const SHORT_LIVED: Sign = Sign {
+    name: "short-lived-tables",
+    family: Family::Catalogs,
+    metric: "pgclinic_short_lived_tables_per_minute",
+    summary: "tables created and dropped again, a minute: temporary ones for the most part",
+    source: Source::Computed(&[&CREATED], short_lived),
+    labels: &["database"],
+    normal: "0, or what a nightly job makes.",
+    meaning: "Each of them writes and deletes rows of some ten catalogs, which autovacuum has to keep up with.",
+    settled_by: "pgclinic measure catalog-cost DDL.sql --traffic; pgclinic lab run catalog-churn at this rate.",
     ..Sign::PLAIN
 };
 
@@ -203,6 +226,41 @@ const VACUUM_TRUNCATING: Sign = Sign {
     settled_by: "pgclinic lab run catalog-churn has the stall; vacuum_truncate = off avoids it.",
     ..Sign::PLAIN
 };
+
+const VACUUM_WAITERS: Sign = Sign {
+    name: "waiting-for-autovacuum",
+    family: Family::Catalogs,
+    metric: "pgclinic_waiting_for_autovacuum",
+    summary: "sessions that wait for a lock which autovacuum holds",
+    source: Source::Column(&VACUUM, "waiters"),
+    assess: Some(waiters),
+    normal: "0: autovacuum gives way after deadlock_timeout.",
+    meaning: "It truncates a table, on whose end everybody waits, or it freezes ids before they run out and gives way to nobody.",
+    settled_by: "pg_locks and pg_stat_progress_vacuum; vacuum_truncate = off for the table; xid-age.",
+    alerts: &[Alert {
+        name: "PgclinicWaitingForAutovacuum",
+        expression: "pgclinic_waiting_for_autovacuum > 0",
+        hold: "5m",
+        keep: "5m",
+        urgency: Urgency::Warning,
+        summary: "{{ $labels.server }}: {{ $value | humanize }} sessions wait for a lock of autovacuum",
+    }],
+    ..Sign::PLAIN
+};
+
+/// A table has two rows of pg_type, itself and its array; an index has none.
+fn short_lived(sample: &Sample<'_>) -> Result<Vec<SignValue>, String> {
+    let database = sample.facts.database.as_str();
+    let rate = |column| sample.growth(&CREATED, &[database], column);
+    let types = rate("types created")?.min(rate("types dropped")?);
+    Ok(vec![of("database", database, types / 2.0 * 60.0)])
+}
+
+fn waiters(_sample: &Sample<'_>, values: &[SignValue]) -> Option<(SignState, String)> {
+    let own = values.first()?.value;
+    let words = || format!("{own:.0} waiting for a lock of autovacuum");
+    (own > 0.0).then(|| (SignState::Warning, words()))
+}
 
 fn dead_rows(sample: &Sample<'_>, values: &[SignValue]) -> Option<(SignState, String)> {
     const DEAD_MIN: f64 = 10_000.0;

@@ -22,8 +22,10 @@ pub(super) const SIGNS: &[&Sign] = &[
     &scrub::UNREAD,
     &scrub::DAMAGE,
     &scrub::DAMAGED_PAGES,
+    &scrub::PARTIAL,
     &log::MESSAGES,
     &log::UNREAD,
+    &log::GAPS,
 ];
 
 /// A failure that is older is reported and does not alarm.

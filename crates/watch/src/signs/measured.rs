@@ -7,13 +7,14 @@ use pgclinic_model::document::{SignState, SignUnit, SignValue};
 
 use super::{of, whole};
 use crate::assess::Sample;
-use crate::measured::{MeasuredFigures, MeasuredStatus};
+use crate::measured::{LargeObjects, MeasuredFigures, MeasuredStatus};
 use crate::need::Need;
 use crate::sign::{Family, Gather, Sign, Source};
 
 const PLAIN: Sign = Sign {
     family: Family::Catalogs,
     needs: &[Need::Measure],
+    cost: "Nothing for the server but its disk, or nothing at all with --files.",
     unit: SignUnit::Bytes,
     labels: &["relation"],
     ..Sign::PLAIN
@@ -69,16 +70,66 @@ pub(super) const CATALOGS: Sign = Sign {
     ..PLAIN
 };
 
+pub(super) const TOAST: Sign = Sign {
+    name: "measured-toast-bytes",
+    metric: "pgclinic_measured_toast_bytes",
+    summary: "bytes of TOASTed values as they are stored, by method, in the row or outside of it",
+    source: Source::Computed(&[], |sample| {
+        let own = figures(sample)?.toast_bytes.iter();
+        Ok(own
+            .map(|(name, own)| of("method", name, *own as f64))
+            .collect())
+    }),
+    labels: &["method"],
+    normal: "The method of default_toast_compression for most.",
+    meaning: "Values of the old method stay until their rows are written again; plain ones outside were too random to be compressed.",
+    settled_by: "pgclinic measure of the data directory with --try-compression; pgclinic lab run toast-compression.",
+    ..PLAIN
+};
+
+pub(super) const LARGE_OBJECTS: Sign = Sign {
+    name: "measured-large-objects",
+    metric: "pgclinic_measured_large_objects",
+    summary: "large objects, and how many of them no column refers to",
+    unit: SignUnit::Count,
+    source: Source::Computed(&[], |sample| {
+        large_objects(sample, |own| {
+            [own.count.saturating_sub(own.orphans), own.orphans]
+        })
+    }),
+    labels: &["database", "part"],
+    normal: "0, or no orphans.",
+    meaning: "Deleting a row does not delete the object that it refers to: orphans are copied by every dump and upgrade.",
+    settled_by: "pgclinic measure of the data directory; vacuumlo -n.",
+    ..PLAIN
+};
+
+pub(super) const LARGE_OBJECT_BYTES: Sign = Sign {
+    name: "measured-large-object-bytes",
+    metric: "pgclinic_measured_large_object_bytes",
+    summary: "bytes of large objects, and of those that no column refers to",
+    source: Source::Computed(&[], |sample| {
+        large_objects(sample, |own| {
+            [own.bytes.saturating_sub(own.orphan_bytes), own.orphan_bytes]
+        })
+    }),
+    labels: &["database", "part"],
+    normal: "0, or no orphans.",
+    meaning: "As for measured-large-objects.",
+    settled_by: "pgclinic measure of the data directory; vacuumlo.",
+    ..PLAIN
+};
+
 pub(super) const AGE: Sign = Sign {
     name: "measured-age",
     metric: "pgclinic_measured_age_seconds",
-    summary: "time since the last measurement ended, or since one was first asked for",
+    summary: "age of the figures: since the measurement ended, or since the files of a backup were written",
     unit: SignUnit::Seconds,
     labels: &[],
     source: Source::Computed(&[], |sample| {
         let own = status(sample)?;
         Ok(vec![whole(
-            own.clock - own.ended_at.unwrap_or(own.asked_since),
+            own.clock - own.files_at.or(own.ended_at).unwrap_or(own.asked_since),
         )])
     }),
     assess: Some(age),
@@ -110,6 +161,26 @@ fn bytes(counts: &[(String, u64)]) -> Vec<SignValue> {
         .collect()
 }
 
+/// Those that something refers to, and the others.
+fn large_objects(
+    sample: &Sample<'_>,
+    parts: fn(&LargeObjects) -> [u64; 2],
+) -> Result<Vec<SignValue>, String> {
+    let own = figures(sample)?.large_objects.iter();
+    let values = own.flat_map(|own| {
+        let pairs = ["referred", "orphan"].into_iter().zip(parts(own));
+        pairs.map(|(part, value)| SignValue {
+            labels: BTreeMap::from([
+                ("database".to_owned(), own.database.clone()),
+                ("part".to_owned(), part.to_owned()),
+            ]),
+            value: value as f64,
+            ..SignValue::default()
+        })
+    });
+    Ok(values.collect())
+}
+
 fn catalogs(sample: &Sample<'_>) -> Result<Vec<SignValue>, String> {
     let own = figures(sample)?.catalogs.iter();
     let values = own.flat_map(|(name, all, dead)| {
@@ -127,6 +198,14 @@ fn catalogs(sample: &Sample<'_>) -> Result<Vec<SignValue>, String> {
 }
 
 fn age(sample: &Sample<'_>, _values: &[SignValue]) -> Option<(SignState, String)> {
-    let why = sample.measured?.stopped.as_ref()?;
-    Some((SignState::Warning, why.clone()))
+    let own = sample.measured?;
+    if let Some(why) = &own.stopped {
+        return Some((SignState::Warning, why.clone()));
+    }
+    let age = own.ended_at? - own.files_at?;
+    let words = format!(
+        "the files were {:.1} hours old when they were measured",
+        age / 3600.0
+    );
+    Some((SignState::Ok, words))
 }

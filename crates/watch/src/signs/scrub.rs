@@ -18,6 +18,7 @@ const LATE_S: f64 = 7.0 * 86_400.0;
 const PLAIN: Sign = Sign {
     family: Family::Checksums,
     needs: &[Need::Scrub],
+    cost: "Nothing for the server but its disk: the files are read at the rate of --scrub, idle.",
     ..Sign::PLAIN
 };
 
@@ -100,7 +101,7 @@ pub(super) const READING: Sign = Sign {
 pub(super) const PROGRESS: Sign = Sign {
     name: "scrub-progress",
     metric: "pgclinic_scrub_progress_ratio",
-    summary: "how much the present scrub has done of what was left when it began or went on",
+    summary: "how much of all files the present scrub has read",
     unit: SignUnit::Ratio,
     source: Source::Computed(&[], |sample| {
         Ok(status(sample)?.progress.map(whole).into_iter().collect())
@@ -189,6 +190,30 @@ pub(super) const DAMAGED_PAGES: Sign = Sign {
     ..PLAIN
 };
 
+pub(super) const PARTIAL: Sign = Sign {
+    name: "scrub-partial-blocks",
+    metric: "pgclinic_scrub_partial_block_bytes",
+    summary: "bytes past the last whole block of files that end within a block",
+    unit: SignUnit::Bytes,
+    source: Source::Computed(&[], |sample| {
+        Ok(each("relation", &complete(sample)?.partial_blocks))
+    }),
+    labels: &["relation"],
+    assess: Some(partial),
+    normal: "0: a server writes whole blocks.",
+    meaning: "Somebody truncated the file, or the disk was full while it grew. Rows on the part that is missing are gone.",
+    settled_by: "pgclinic check of a base backup or of the stopped cluster, which knows the length.",
+    alerts: &[Alert {
+        name: "PgclinicScrubPartialBlock",
+        expression: "pgclinic_scrub_partial_block_bytes > 0",
+        hold: "15m",
+        keep: "15m",
+        urgency: Urgency::Warning,
+        summary: "{{ $labels.server }}: the file of {{ $labels.relation }} ends within a block",
+    }],
+    ..PLAIN
+};
+
 fn status<'a>(sample: &Sample<'a>) -> Result<&'a ScrubStatus, String> {
     sample
         .scrub
@@ -252,6 +277,15 @@ fn unread(_sample: &Sample<'_>, values: &[SignValue]) -> Option<(SignState, Stri
     let bytes = values.first()?.value;
     let words = || format!("{bytes:.0} bytes could not be read");
     (bytes > 0.0).then(|| (SignState::Warning, words()))
+}
+
+fn partial(_sample: &Sample<'_>, values: &[SignValue]) -> Option<(SignState, String)> {
+    let names: Vec<&str> = values
+        .iter()
+        .map(|own| super::named(own, "relation"))
+        .collect();
+    let words = || format!("{} ends within a block", names.join(", "));
+    (!values.is_empty()).then(|| (SignState::Warning, words()))
 }
 
 fn damage(sample: &Sample<'_>, values: &[SignValue]) -> Option<(SignState, String)> {

@@ -4,9 +4,9 @@ use pgclinic_model::document::{SignState, SignUnit, SignValue};
 
 use super::whole;
 use crate::assess::Sample;
-use crate::sign::{Alert, Sign, Source, Urgency};
+use crate::sign::{Alert, Gather, Sign, Source, Urgency};
 
-pub(super) const SIGNS: &[&Sign] = &[&STARTED, &STANDBY, &CLOCK, &COST];
+pub(super) const SIGNS: &[&Sign] = &[&STARTED, &MAJOR, &STANDBY, &CLOCK, &COST];
 
 /// Seconds by which two clocks may drift apart between two samples.
 const JUMP_S: f64 = 2.0;
@@ -41,6 +41,19 @@ const STARTED: Sign = Sign {
             summary: "{{ $labels.server }} gives no answer",
         },
     ],
+    ..Sign::PLAIN
+};
+
+const MAJOR: Sign = Sign {
+    name: "server-major",
+    metric: "pgclinic_server_major",
+    summary: "the major version of the server",
+    source: Source::Computed(&[], |sample| Ok(vec![whole(f64::from(sample.facts.major))])),
+    gather: Gather::Max,
+    assess: Some(newer),
+    normal: "One of 13 to 18.",
+    meaning: "Of a newer server every sign is tried. One that it refuses is unknown, with the server's words.",
+    settled_by: "A newer pgclinic.",
     ..Sign::PLAIN
 };
 
@@ -90,6 +103,14 @@ const COST: Sign = Sign {
     normal: "0.1 to 0.3 s; most of it are the pauses of bursts.",
     meaning: "The server answers late: it is busy, or locks or the network are in the way.",
     settled_by: "sessions-waiting-for-io and connection-states.",
+    alerts: &[Alert {
+        name: "PgclinicAlertsUndelivered",
+        expression: "increase(pgclinic_alerts_undelivered_total[1h]) > 0",
+        hold: "0m",
+        keep: "30m",
+        urgency: Urgency::Warning,
+        summary: "alerts of pgclinic watch do not reach its {{ $labels.receiver }}",
+    }],
     ..Sign::PLAIN
 };
 
@@ -109,6 +130,15 @@ fn started(sample: &Sample<'_>, values: &[SignValue]) -> Option<(SignState, Stri
     (up < FRESH_S).then(|| (SignState::Ok, words()))
 }
 
+fn newer(sample: &Sample<'_>, _values: &[SignValue]) -> Option<(SignState, String)> {
+    let known = pgclinic_servers::MAJORS;
+    let (major, last) = (sample.facts.major, known.end());
+    let words = || {
+        format!("PostgreSQL {major} is newer than what this program knows, which ends with {last}")
+    };
+    (major > *last).then(|| (SignState::Warning, words()))
+}
+
 fn clock(sample: &Sample<'_>) -> Result<Vec<SignValue>, String> {
     let jump = sample.clock_jump.ok_or("this is the first sample")?;
     Ok(vec![whole(jump)])
@@ -118,4 +148,25 @@ fn clock_jumped(_moment: &Sample<'_>, values: &[SignValue]) -> Option<(SignState
     let jump = values.first()?.value;
     let words = format!("the server's clock jumped by {jump:.1} s");
     (jump.abs() > JUMP_S).then_some((SignState::Warning, words))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::facts::ServerFacts;
+
+    #[test]
+    fn a_newer_server_is_named_as_such() {
+        let of = |major| {
+            let facts = ServerFacts {
+                major,
+                ..ServerFacts::default()
+            };
+            newer(&Sample::bare(&facts), &[])
+        };
+        assert_eq!(of(18), None);
+        let (state, why) = of(19).expect("a word");
+        assert_eq!(state, SignState::Warning);
+        assert!(why.contains("PostgreSQL 19 is newer"), "{why}");
+    }
 }

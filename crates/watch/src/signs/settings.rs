@@ -159,6 +159,15 @@ const RULES: &[Rule] = &[
         settled_by: "pgclinic lab run async-io",
     },
     Rule {
+        setting: "io_max_combine_limit",
+        differs: |own| {
+            let bytes = own.facts.bytes("io_max_combine_limit")?;
+            (bytes < 131_072.0).then(|| "128kB or more".to_owned())
+        },
+        reason: "io_combine_limit has no effect beyond it, and it is fixed when the server starts",
+        settled_by: "pgclinic lab run async-io",
+    },
+    Rule {
         setting: "default_toast_compression",
         differs: |own| {
             let setting = own.facts.settings.get("default_toast_compression")?;

@@ -9,59 +9,81 @@
 //!                       /kept.json   what the last complete run found
 //! ```
 //!
+//! Nobody else may read them: names of tables stand in them, and a place in a cluster is refused.
+//!
 //! The lock is the child's standard input: a child whose parent was killed goes on, and the next
 //! parent waits for it and takes what it found.
 
-use std::fs::{self, File, TryLockError};
+use std::fs::{self, DirBuilder, File, Permissions, TryLockError};
 use std::io::{self, Read, Seek, SeekFrom};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
+use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+use crate::destination::{not_written, refuse_directory_early};
 use crate::exit::Failure;
-use crate::output::write_file;
 
 /// For a child to write its state and end.
 const PATIENCE: Duration = Duration::from_secs(10);
 const STEP: Duration = Duration::from_millis(20);
 /// What is read of the end of a log.
 const LOG_BYTES: u64 = 4096;
+const OWN_DIRECTORY: u32 = 0o700;
+const OWN_FILE: u32 = 0o600;
 /// A name of a directory may have 255 bytes.
 const NAME_BYTES_MAX: usize = 200;
+
+impl Ended {
+    /// As one that has written its document.
+    pub(super) fn in_order() -> Self {
+        Self {
+            code: Some(0),
+            signal: None,
+        }
+    }
+}
 
 /// What works on the files of one directory, and what is kept of it.
 pub(super) struct Background {
     home: PathBuf,
     lock: File,
     child: Option<Child>,
+    started: Option<SystemTime>,
 }
 
 /// How a child ended.
 pub(super) struct Ended {
     /// Its exit code, where it had one.
     pub(super) code: Option<i32>,
+    /// What it was killed by.
+    pub(super) signal: Option<i32>,
 }
 
 impl Background {
     /// The work on this directory. `Err` says why it cannot be begun.
     pub(super) fn open(state: &Path, directory: &Path) -> Result<Self, String> {
+        refuse_directory_early(state, "state", &[directory]).map_err(|failure| failure.0)?;
         let home = state.join(name_of(directory)?);
         let failed = |error: io::Error| format!("cannot write to {}: {error}", home.display());
-        fs::create_dir_all(&home).map_err(failed)?;
+        make_private(&home).map_err(failed)?;
         let lock = File::options()
             .create(true)
             .truncate(false)
             .write(true)
+            .mode(OWN_FILE)
             .open(home.join("lock"))
             .map_err(failed)?;
         Ok(Self {
             home,
             lock,
             child: None,
+            started: None,
         })
     }
 
@@ -82,15 +104,21 @@ impl Background {
 
     /// Starts this program with these words.
     pub(super) fn start(&mut self, program: &Path, words: &[String]) -> Result<(), String> {
-        use std::os::unix::process::CommandExt;
         let failed = |error: io::Error| format!("cannot start {}: {error}", program.display());
-        let log = File::create(self.path("run.log")).map_err(failed)?;
+        let log = File::options()
+            .create(true)
+            .truncate(true)
+            .write(true)
+            .mode(OWN_FILE)
+            .open(self.path("run.log"))
+            .map_err(failed)?;
         let lock = self.lock.try_clone().map_err(failed)?;
         let mut command = Command::new(program);
         // Ctrl-C of a terminal is for the parent, which ends the child in order.
         command.args(words).process_group(0);
         command.stdin(Stdio::from(lock));
         command.stdout(Stdio::null()).stderr(Stdio::from(log));
+        self.started = Some(SystemTime::now());
         self.child = Some(command.spawn().map_err(failed)?);
         Ok(())
     }
@@ -104,13 +132,20 @@ impl Background {
     pub(super) fn ended(&mut self) -> Option<Ended> {
         let child = self.child.as_mut()?;
         // Whoever cannot be waited for has ended.
-        let code = match child.try_wait() {
+        let (code, signal) = match child.try_wait() {
             Ok(None) => return None,
-            Ok(Some(status)) => status.code(),
-            Err(_) => None,
+            Ok(Some(status)) => (status.code(), status.signal()),
+            Err(_) => (None, None),
         };
         self.child = None;
-        Some(Ended { code })
+        Some(Ended { code, signal })
+    }
+
+    /// The last child wrote this file.
+    pub(super) fn written_since_start(&self, name: &str) -> bool {
+        let written = fs::metadata(self.path(name)).and_then(|own| own.modified());
+        let written = written.ok().zip(self.started);
+        written.is_some_and(|(written, started)| written >= started)
     }
 
     /// The last lines that a child wrote.
@@ -134,9 +169,15 @@ impl Background {
 
     /// Keeps it, whole or not at all.
     pub(super) fn keep<T: Serialize>(&self, name: &str, own: &T) -> Result<(), Failure> {
-        write_file(&self.path(name), "state", |out| {
-            serde_json::to_writer(out, own).map_err(Into::into)
-        })
+        let path = self.path(name);
+        let written = || -> io::Result<()> {
+            let file = tempfile::NamedTempFile::new_in(&self.home)?;
+            serde_json::to_writer(io::BufWriter::new(file.as_file()), own)?;
+            file.as_file().sync_all()?;
+            file.persist(&path).map_err(|error| error.error)?;
+            Ok(())
+        };
+        written().map_err(|error| not_written(&path, "state", &error))
     }
 
     /// Removes what is kept under these names.
@@ -167,6 +208,12 @@ impl Drop for Background {
         let _is_gone = child.kill();
         let _waited = child.wait();
     }
+}
+
+/// A directory that nobody else may enter, whatever stood above it.
+fn make_private(home: &Path) -> io::Result<()> {
+    DirBuilder::new().recursive(true).mode(OWN_DIRECTORY).create(home)?;
+    fs::set_permissions(home, Permissions::from_mode(OWN_DIRECTORY))
 }
 
 /// `/srv/pg/18` as `%2Fsrv%2Fpg%2F18`: no two directories share a name.

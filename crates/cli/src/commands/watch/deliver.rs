@@ -1,31 +1,26 @@
-//! `--alert-command` and `--webhook`: messages about alerts, one after the other, beside the
-//! sampling. What a server is called never becomes part of a command: it stands in the message.
+//! Messages about alerts to whoever hears of them, beside the sampling: a thread for each receiver,
+//! so that one that hangs keeps no other waiting.
 
-use std::io::{self, Read, Seek, Write};
-use std::net::{TcpStream, ToSocketAddrs};
-use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver as Inbox, SyncSender, sync_channel};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use pgclinic_watch::{AlertMessage, connect_encrypted};
+use pgclinic_model::document::AlertDelivery;
+use pgclinic_watch::AlertMessage;
 
+use super::alert_command;
+use super::webhook::Webhook;
 use crate::env::sleep_unless;
 
 /// Messages that wait; the next ones are counted as failures.
 const WAITING_MAX: usize = 1000;
-/// For a command, and for a web server to answer.
-const PATIENCE: Duration = Duration::from_secs(30);
-const STEP: Duration = Duration::from_millis(50);
 /// Between the attempts to reach a receiver.
 const PAUSES: [Duration; 2] = [Duration::from_secs(2), Duration::from_secs(10)];
-/// What is read of an answer.
-const ANSWER_BYTES: u64 = 4096;
-/// Of what a command writes, in a message.
-const OUTPUT_BYTES: usize = 300;
+/// For what waits when the run is over.
+const PATIENCE_AT_END: Duration = Duration::from_secs(20);
 /// Failures that are kept until somebody asks.
 const FAILURES_MAX: usize = 20;
 
@@ -38,107 +33,191 @@ pub(super) enum Receiver {
     Webhook(Webhook),
 }
 
-/// `http://host:port/path` or `https://…`.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Webhook {
-    is_encrypted: bool,
-    host: String,
-    port: u16,
-    path: String,
-    authorities: Option<PathBuf>,
+impl Receiver {
+    fn name(&self) -> &'static str {
+        match self {
+            Receiver::Command(_) => "command",
+            Receiver::Webhook(_) => "webhook",
+        }
+    }
+
+    fn deliver(&self, message: &str) -> Result<(), String> {
+        match self {
+            Receiver::Command(command) => {
+                alert_command::run(command, message, alert_command::PATIENCE)
+            }
+            Receiver::Webhook(webhook) => webhook.post(message),
+        }
+    }
+}
+
+/// What became of messages.
+#[derive(Debug, Default)]
+struct Ledger {
+    sent: u64,
+    delivered: u64,
+    undelivered: u64,
+    last_failure: Option<String>,
+    /// Those that nobody has asked for yet.
+    failures: VecDeque<String>,
+}
+
+impl Ledger {
+    fn failed(&mut self, why: String) {
+        self.undelivered += 1;
+        if self.failures.len() < FAILURES_MAX {
+            self.failures.push_back(why.clone());
+        }
+        self.last_failure = Some(why);
+    }
+}
+
+/// One receiver with the thread that delivers to it.
+struct Courier {
+    receiver: &'static str,
+    queue: Option<SyncSender<String>>,
+    thread: Option<JoinHandle<()>>,
+    ledger: Arc<Mutex<Ledger>>,
 }
 
 /// Deliver messages until they are dropped.
 pub(super) struct Couriers {
-    queue: Option<SyncSender<String>>,
-    thread: Option<JoinHandle<()>>,
-    failures: Arc<Mutex<Vec<String>>>,
+    couriers: Vec<Courier>,
     is_over: Arc<AtomicBool>,
+}
+
+fn locked(ledger: &Mutex<Ledger>) -> MutexGuard<'_, Ledger> {
+    ledger.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Couriers {
     /// To these receivers.
     pub(super) fn start(receivers: Vec<Receiver>) -> Self {
-        let (queue, inbox) = sync_channel(WAITING_MAX);
-        let failures = Arc::new(Mutex::new(Vec::new()));
         let is_over = Arc::new(AtomicBool::new(false));
-        let (own_failures, own_is_over) = (Arc::clone(&failures), Arc::clone(&is_over));
-        let thread = std::thread::spawn(move || {
-            deliver_all(&inbox, &receivers, &own_failures, &own_is_over);
-        });
+        let courier = |receiver| Courier::start(receiver, &is_over);
         Self {
-            queue: Some(queue),
-            thread: Some(thread),
-            failures,
+            couriers: receivers.into_iter().map(courier).collect(),
             is_over,
         }
     }
 
-    /// Queues a message.
+    /// Queues a message for everybody.
     pub(super) fn send(&self, message: &AlertMessage) {
-        let sent = serde_json::to_string(message).map(|text| {
-            let queue = self.queue.as_ref();
-            queue.is_some_and(|queue| queue.try_send(text).is_ok())
-        });
-        if !matches!(sent, Ok(true)) {
-            let why = format!("{}: too many messages wait", message.alert);
-            note(&self.failures, why);
+        let text = serde_json::to_string(message);
+        for courier in &self.couriers {
+            courier.send(message.alert, text.as_deref().ok());
         }
+    }
+
+    /// How deliveries stand.
+    pub(super) fn deliveries(&self) -> Vec<AlertDelivery> {
+        self.couriers.iter().map(Courier::delivery).collect()
     }
 
     /// What went wrong since it was asked last.
     pub(super) fn failures(&self) -> Vec<String> {
-        std::mem::take(&mut *self.failures.lock().unwrap_or_else(PoisonError::into_inner))
+        let couriers = self.couriers.iter();
+        couriers
+            .flat_map(|own| std::mem::take(&mut locked(&own.ledger).failures))
+            .collect()
     }
 }
 
 impl Drop for Couriers {
     /// What waits is tried once more.
     fn drop(&mut self) {
-        self.queue = None;
         self.is_over.store(true, Ordering::Relaxed);
-        if let Some(thread) = self.thread.take() {
-            let _ended = thread.join();
+        for courier in &mut self.couriers {
+            courier.queue = None;
+        }
+        for courier in &mut self.couriers {
+            if let Some(thread) = courier.thread.take() {
+                let _ended = thread.join();
+            }
         }
     }
 }
 
-fn note(failures: &Mutex<Vec<String>>, why: String) {
-    let mut own = failures.lock().unwrap_or_else(PoisonError::into_inner);
-    if own.len() < FAILURES_MAX {
-        own.push(why);
+impl Courier {
+    fn start(receiver: Receiver, is_over: &Arc<AtomicBool>) -> Self {
+        let name = receiver.name();
+        let (queue, inbox) = sync_channel(WAITING_MAX);
+        let ledger = Arc::default();
+        let (own_ledger, own_is_over) = (Arc::clone(&ledger), Arc::clone(is_over));
+        let thread = std::thread::spawn(move || {
+            deliver_all(&inbox, &receiver, &own_ledger, &own_is_over);
+        });
+        Self {
+            receiver: name,
+            queue: Some(queue),
+            thread: Some(thread),
+            ledger,
+        }
+    }
+
+    fn send(&self, alert: &str, text: Option<&str>) {
+        let queue = self.queue.as_ref().zip(text);
+        let is_sent = queue.is_some_and(|(queue, text)| queue.try_send(text.to_owned()).is_ok());
+        let mut ledger = locked(&self.ledger);
+        ledger.sent += 1;
+        if !is_sent {
+            let waiting = format!("{alert}: {WAITING_MAX} messages wait for the {}", self.receiver);
+            ledger.failed(waiting);
+        }
+    }
+
+    fn delivery(&self) -> AlertDelivery {
+        let own = locked(&self.ledger);
+        AlertDelivery {
+            receiver: self.receiver.to_owned(),
+            delivered: own.delivered,
+            undelivered: own.undelivered,
+            waiting: own.sent.saturating_sub(own.delivered + own.undelivered),
+            last_failure: own.last_failure.clone(),
+        }
     }
 }
 
 fn deliver_all(
     inbox: &Inbox<String>,
-    receivers: &[Receiver],
-    failures: &Mutex<Vec<String>>,
+    receiver: &Receiver,
+    ledger: &Mutex<Ledger>,
     is_over: &AtomicBool,
 ) {
-    // At the end no receiver that hangs is waited for twice.
-    let mut hangs = vec![false; receivers.len()];
+    let mut over_at = None;
+    // One that did not take the message before is tried once: it has had its attempts.
+    let mut attempts = PAUSES.len() + 1;
     while let Ok(message) = inbox.recv() {
-        for (receiver, hangs) in receivers.iter().zip(&mut hangs) {
-            if is_over.load(Ordering::Relaxed) && *hangs {
+        if is_over.load(Ordering::Relaxed) {
+            let since: &Instant = over_at.get_or_insert_with(Instant::now);
+            if attempts == 1 || since.elapsed() > PATIENCE_AT_END {
+                let why = format!("the run ended before the {} had it", receiver.name());
+                locked(ledger).failed(why);
                 continue;
             }
-            let ended = delivered(receiver, &message, is_over);
-            *hangs = ended.is_err();
-            if let Err(why) = ended {
-                note(failures, why);
+        }
+        match delivered(receiver, &message, attempts, is_over) {
+            Ok(()) => {
+                attempts = PAUSES.len() + 1;
+                locked(ledger).delivered += 1;
+            }
+            Err(why) => {
+                attempts = 1;
+                locked(ledger).failed(why);
             }
         }
     }
 }
 
-fn delivered(receiver: &Receiver, message: &str, is_over: &AtomicBool) -> Result<(), String> {
-    let mut pauses = PAUSES.into_iter();
+fn delivered(
+    receiver: &Receiver,
+    message: &str,
+    attempts: usize,
+    is_over: &AtomicBool,
+) -> Result<(), String> {
+    let mut pauses = PAUSES.into_iter().take(attempts.saturating_sub(1));
     loop {
-        let ended = match receiver {
-            Receiver::Command(command) => run(command, message),
-            Receiver::Webhook(webhook) => webhook.post(message),
-        };
+        let ended = receiver.deliver(message);
         match (ended, pauses.next()) {
             (Err(_), Some(pause)) if !is_over.load(Ordering::Relaxed) => {
                 sleep_unless(is_over, pause);
@@ -148,199 +227,31 @@ fn delivered(receiver: &Receiver, message: &str, is_over: &AtomicBool) -> Result
     }
 }
 
-fn run(command: &str, message: &str) -> Result<(), String> {
-    let failed = |why: String| format!("--alert-command {command:?}: {why}");
-    let mut shell = Command::new("sh");
-    shell.args(["-c", command]).stdin(Stdio::piped());
-    // A file, since what the command leaves behind may keep a pipe open, or fill it.
-    let said = tempfile::tempfile().and_then(|file| Ok((file.try_clone()?, file)));
-    let (mut said, stderr) = said.map_err(|error| failed(error.to_string()))?;
-    let mut child = shell
-        .stdout(Stdio::null())
-        .stderr(stderr)
-        .spawn()
-        .map_err(|error| failed(error.to_string()))?;
-    if let Some(mut stdin) = child.stdin.take() {
-        // A command may end without reading.
-        let _unread = writeln!(stdin, "{message}");
-    }
-    let end = Instant::now() + PATIENCE;
-    let status = loop {
-        match child.try_wait() {
-            Ok(Some(status)) => break status,
-            Ok(None) if Instant::now() < end => std::thread::sleep(STEP),
-            Ok(None) => {
-                let _ended = child.kill();
-                let _waited = child.wait();
-                return Err(failed(format!("no end within {} s", PATIENCE.as_secs())));
-            }
-            Err(error) => return Err(failed(error.to_string())),
-        }
-    };
-    if status.success() {
-        return Ok(());
-    }
-    let mut output = Vec::new();
-    let _unread = said
-        .rewind()
-        .and_then(|()| said.take(ANSWER_BYTES).read_to_end(&mut output));
-    let output = String::from_utf8_lossy(&output);
-    let end = output.floor_char_boundary(OUTPUT_BYTES);
-    let output = output
-        .get(..end)
-        .unwrap_or_default()
-        .trim()
-        .replace('\n', " ");
-    Err(failed(format!("{status} {output}")))
-}
-
-impl Webhook {
-    /// Of a URL, or of `@FILE` that holds one: a secret in it then stands in no list of processes.
-    pub(super) fn of(text: &str, authorities: Option<&Path>) -> Result<Self, String> {
-        if let Some(file) = text.strip_prefix('@') {
-            let url = std::fs::read_to_string(file)
-                .map_err(|error| format!("cannot read the URL in {file}: {error}"))?;
-            return Self::of(url.lines().next().unwrap_or_default().trim(), authorities);
-        }
-        let why = "a webhook is written http://host:port/path or https://host/path, or @FILE";
-        let (is_encrypted, rest) =
-            match (text.strip_prefix("https://"), text.strip_prefix("http://")) {
-                (Some(rest), _) => (true, rest),
-                (None, Some(rest)) => (false, rest),
-                (None, None) => return Err(why.to_owned()),
-            };
-        let split = rest.find('/').unwrap_or(rest.len());
-        let (place, path) = rest.split_at(split);
-        let is_plain = |text: &str| text.bytes().all(|byte| byte.is_ascii_graphic());
-        if place.contains('@') || !is_plain(text) {
-            return Err(format!("{why}; without user, space or control characters"));
-        }
-        let usual = if is_encrypted { 443 } else { 80 };
-        let (host, port) = match place.rsplit_once(':') {
-            Some((host, port)) if !port.ends_with(']') => {
-                (host, port.parse().map_err(|_| why.to_owned())?)
-            }
-            _ => (place, usual),
-        };
-        let host = host.trim_start_matches('[').trim_end_matches(']');
-        if host.is_empty() {
-            return Err(why.to_owned());
-        }
-        Ok(Self {
-            is_encrypted,
-            host: host.to_owned(),
-            port,
-            path: if path.is_empty() { "/" } else { path }.to_owned(),
-            authorities: authorities.map(Path::to_owned),
-        })
-    }
-
-    fn post(&self, message: &str) -> Result<(), String> {
-        // Its path may hold a secret.
-        let failed = |why: &dyn std::fmt::Display| format!("--webhook {}: {why}", self.host);
-        let stream = self.connected().map_err(|error| failed(&error))?;
-        let answer = if self.is_encrypted {
-            let stream = connect_encrypted(stream, &self.host, self.authorities.as_deref());
-            self.exchange(stream.map_err(|why| failed(&why))?, message)
-        } else {
-            self.exchange(stream, message)
-        };
-        let answer = answer.map_err(|error| failed(&error))?;
-        let status = answer.lines().next().unwrap_or_default().trim();
-        match status.split(' ').nth(1) {
-            Some(code) if code.len() == 3 && code.starts_with('2') => Ok(()),
-            _ => Err(failed(&format!("it answered {status:?}"))),
-        }
-    }
-
-    fn connected(&self) -> io::Result<TcpStream> {
-        let mut last = io::Error::other("the host has no address");
-        for address in (self.host.as_str(), self.port).to_socket_addrs()? {
-            match TcpStream::connect_timeout(&address, PATIENCE) {
-                Ok(stream) => {
-                    stream.set_read_timeout(Some(PATIENCE))?;
-                    stream.set_write_timeout(Some(PATIENCE))?;
-                    return Ok(stream);
-                }
-                Err(error) => last = error,
-            }
-        }
-        Err(last)
-    }
-
-    /// The begin of the answer.
-    fn exchange(&self, mut stream: impl Read + Write, message: &str) -> io::Result<String> {
-        let (host, port, path, length) = (&self.host, self.port, &self.path, message.len());
-        let host = if host.contains(':') {
-            format!("[{host}]")
-        } else {
-            host.clone()
-        };
-        write!(
-            stream,
-            "POST {path} HTTP/1.1\r\nHost: {host}:{port}\r\nUser-Agent: pgclinic\r\n\
-             Content-Type: application/json\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n{message}"
-        )?;
-        stream.flush()?;
-        let end = Instant::now() + PATIENCE;
-        let mut answer = Vec::new();
-        let mut window = [0; 512];
-        while !answer.contains(&b'\n') && Instant::now() < end {
-            let read = match stream.read(&mut window) {
-                Ok(0) => break,
-                Ok(read) => read,
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-                Err(error) => return Err(error),
-            };
-            answer.extend_from_slice(window.get(..read).unwrap_or_default());
-            if u64::try_from(answer.len()).unwrap_or(u64::MAX) > ANSWER_BYTES {
-                break;
-            }
-        }
-        Ok(String::from_utf8_lossy(&answer).into_owned())
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn urls_of_webhooks_are_taken_apart() {
-        let of = |text: &str| Webhook::of(text, None);
-        let own = of("https://hooks.example/a?b=c").expect("a URL");
-        assert_eq!(
-            (own.host.as_str(), own.port, own.path.as_str()),
-            ("hooks.example", 443, "/a?b=c")
-        );
-        let own = of("http://[::1]:8080").expect("a URL");
-        assert_eq!(
-            (own.host.as_str(), own.port, own.path.as_str()),
-            ("::1", 8080, "/")
-        );
-        for wrong in [
-            "ftp://a/",
-            "http://",
-            "http://a:b/",
-            "http://u:p@a/",
-            "http://a/b c",
-            "http://a/\r\nX: y",
-        ] {
-            assert!(of(wrong).is_err(), "{wrong:?}");
-        }
-    }
-
-    #[test]
-    fn a_command_gets_the_message_and_its_failure_is_kept() {
+    fn a_receiver_that_fails_is_counted_and_keeps_no_other_waiting() {
         let home = tempfile::tempdir().expect("a directory");
         let heard = home.path().join("heard");
-        let message = "{\"server\":\"$(touch never); `touch never`\"}";
-        run(&format!("cat > '{}'", heard.display()), message).expect("an end");
-        assert_eq!(
-            std::fs::read_to_string(heard).expect("a file"),
-            format!("{message}\n")
-        );
-        let why = run("echo no >&2; exit 3", message).expect_err("a failure");
-        assert!(why.contains("exit status: 3 no"), "{why}");
+        let receivers = ["echo no >&2; exit 3".to_owned(), format!("cat >> '{}'", heard.display())];
+        let couriers = Couriers::start(receivers.into_iter().map(Receiver::Command).collect());
+        // At the end of a run nothing is tried twice.
+        couriers.is_over.store(true, Ordering::Relaxed);
+        for courier in &couriers.couriers {
+            courier.send("PgclinicA", Some("first"));
+            courier.send("PgclinicA", Some("second"));
+        }
+        let is_done = |own: &AlertDelivery| own.waiting == 0;
+        while !couriers.deliveries().iter().all(is_done) {
+            std::thread::yield_now();
+        }
+        let [failing, other] = couriers.deliveries().try_into().expect("two receivers");
+        assert_eq!((failing.delivered, failing.undelivered), (0, 2));
+        assert_eq!((other.delivered, other.undelivered), (2, 0));
+        let failures = couriers.failures();
+        assert!(failures[0].contains("exit status: 3 no"), "{failures:?}");
+        assert_eq!(std::fs::read_to_string(heard).expect("messages"), "first\nsecond\n");
     }
 }

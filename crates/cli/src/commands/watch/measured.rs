@@ -6,21 +6,33 @@ use std::num::NonZeroU64;
 use std::path::PathBuf;
 
 use pgclinic_model::document::{Figure, MEASURE_SCHEMA, MeasureDocument, MeasuredRelation};
-use pgclinic_watch::{FileSource, MeasuredFigures, MeasuredStatus, ServerOnDisk};
+use pgclinic_watch::{FileSource, LargeObjects, MeasuredFigures, MeasuredStatus, ServerOnDisk};
 
 use super::background::Background;
-use super::own_files::{directory_of, has_number_of};
-use super::repeated::{Job, Outcome, Repeated, Schedule, now};
+use super::own_files::{directory_of, has_number_of, written_at};
+use super::repeated::{Extent, Job, Outcome, Repeated, Schedule, now};
 
 /// Relations that are listed of each figure.
 const WORST_MAX: usize = 20;
 /// A small index is never dense, and costs nothing.
 const INDEX_BYTES_MIN: u64 = 1 << 20;
 
+/// As the figures of columns are named.
+const TOAST_METHODS: [&str; 6] = [
+    "plain",
+    "pglz",
+    "lz4",
+    "external",
+    "external_pglz",
+    "external_lz4",
+];
+
 struct Measuring {
     files: Option<PathBuf>,
     pgdata: Option<PathBuf>,
     runs: Repeated<MeasuredFigures>,
+    /// How old the files of the last one are, with when it ended.
+    files_at: Option<(f64, Option<f64>)>,
 }
 
 /// The measurements of one server, to be asked at each sample.
@@ -39,11 +51,13 @@ pub(super) fn source(
         words: words.into_iter().map(str::to_owned).collect(),
         resumes: false,
         read: found,
+        extent: |_, _| Extent::default(),
     };
     let mut own = Measuring {
         files,
         pgdata,
         runs: Repeated::new(schedule, job),
+        files_at: None,
     };
     FileSource::new(move |server| own.status(server))
 }
@@ -51,14 +65,25 @@ pub(super) fn source(
 impl Measuring {
     fn status(&mut self, server: &ServerOnDisk) -> MeasuredStatus {
         let stopped = self.go_on(server).err();
+        let files_at = self.files_at();
         let last = self.runs.last();
         MeasuredStatus {
             clock: now(),
             asked_since: self.runs.asked_since(),
             ended_at: last.map(|own| own.ended_at),
+            files_at,
             figures: last.map(|own| own.found.clone()).unwrap_or_default(),
             stopped,
         }
+    }
+
+    /// Asked once for each run: the files may be others at the next.
+    fn files_at(&mut self) -> Option<f64> {
+        let (files, ended_at) = (self.files.as_ref()?, self.runs.last()?.ended_at);
+        if self.files_at.is_none_or(|(of, _)| of < ended_at) {
+            self.files_at = Some((ended_at, written_at(files)));
+        }
+        self.files_at.and_then(|(_, at)| at)
     }
 
     fn go_on(&mut self, server: &ServerOnDisk) -> Result<(), String> {
@@ -128,17 +153,58 @@ fn of_document(document: &MeasureDocument) -> MeasuredFigures {
         free_bytes: worst("free_space"),
         index_density: dense,
         catalogs,
+        toast_bytes: toast_bytes(document),
+        large_objects: large_objects(document),
+    }
+}
+
+/// Of all columns together, by method; methods of which there is nothing are left out.
+fn toast_bytes(document: &MeasureDocument) -> Vec<(String, u64)> {
+    let columns = document.relations.iter().flat_map(|own| &own.columns);
+    let sections: Vec<_> = columns.filter_map(|own| own.sections.get("toast")).collect();
+    let sum = |name: &str| {
+        let own = sections.iter().filter_map(|own| own.get(name)?.as_ref());
+        own.filter_map(number).map(pgclinic_model::whole).sum::<u64>()
+    };
+    let methods = TOAST_METHODS.iter();
+    let all = methods.map(|method| ((*method).to_owned(), sum(&format!("{method}_bytes"))));
+    all.filter(|(_, bytes)| *bytes > 0).collect()
+}
+
+/// Of the databases that have some, the largest first.
+fn large_objects(document: &MeasureDocument) -> Vec<LargeObjects> {
+    let databases = document.databases.iter().filter_map(|own| {
+        let section = own.sections.get("large_objects")?;
+        let count = |name: &str| {
+            let own = section.get(name).and_then(Option::as_ref).and_then(number);
+            own.map_or(0, pgclinic_model::whole)
+        };
+        Some(LargeObjects {
+            database: own.database.clone(),
+            count: count("count"),
+            bytes: count("bytes"),
+            orphans: count("orphan_count"),
+            orphan_bytes: count("orphan_bytes"),
+        })
+    });
+    let mut databases: Vec<LargeObjects> = databases.filter(|own| own.count > 0).collect();
+    databases.sort_by_key(|own| Reverse(own.bytes));
+    databases.truncate(WORST_MAX);
+    databases
+}
+
+fn number(figure: &Figure) -> Option<f64> {
+    match figure {
+        Figure::Count(own) => Some(*own as f64),
+        Figure::Real(own) => Some(*own),
+        _ => None,
     }
 }
 
 /// Of whatever section has it.
 fn figure(relation: &MeasuredRelation, name: &str) -> Option<f64> {
     let mut sections = relation.sections.values();
-    match sections.find_map(|section| section.get(name))?.as_ref()? {
-        Figure::Count(own) => Some(*own as f64),
-        Figure::Real(own) => Some(*own),
-        _ => None,
-    }
+    number(sections.find_map(|section| section.get(name))?.as_ref()?)
 }
 
 fn name_of(relation: &MeasuredRelation) -> String {

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::time::UNIX_EPOCH;
 
 use pgclinic_format::control_file::ControlFile;
 use pgclinic_watch::ServerOnDisk;
@@ -38,4 +39,37 @@ pub(super) fn has_number_of(directory: &Path, server: &ServerOnDisk) -> Result<(
     Err(format!(
         "{shown} is of another cluster, {own} and not {asked}"
     ))
+}
+
+/// Bytes of the files of relations, as they are now; what comes and goes meanwhile is left out.
+pub(super) fn relation_bytes(directory: &Path) -> u64 {
+    let under = |path: &Path| fs::read_dir(path).into_iter().flatten().flatten();
+    let mut databases = vec![directory.join("global")];
+    databases.extend(under(&directory.join("base")).map(|own| own.path()));
+    for space in under(&directory.join("pg_tblspc")) {
+        let versions = under(&space.path()).map(|own| own.path());
+        databases.extend(versions.flat_map(|own| under(&own).map(|own| own.path()).collect::<Vec<_>>()));
+    }
+    let files = databases.iter().flat_map(|own| under(own));
+    let is_relation = |name: &std::ffi::OsStr| {
+        let first = name.as_encoded_bytes().first();
+        first.is_some_and(u8::is_ascii_digit)
+    };
+    let files = files.filter(|own| is_relation(&own.file_name()));
+    files.filter_map(|own| Some(own.metadata().ok()?.len())).sum()
+}
+
+/// When files that no server writes were written last, in seconds since 1970: those of a backup are
+/// as old as the backup, however late they are read.
+pub(super) fn written_at(files: &Path) -> Option<f64> {
+    if files.is_dir() {
+        if files.join("postmaster.pid").exists() {
+            return None;
+        }
+        let bytes = fs::read(files.join("global/pg_control")).ok()?;
+        return Some(ControlFile::parse(&bytes).ok()?.checkpoint.time as f64);
+    }
+    let modified = fs::metadata(files).and_then(|own| own.modified()).ok()?;
+    let since = modified.duration_since(UNIX_EPOCH).ok()?;
+    Some(since.as_secs_f64())
 }

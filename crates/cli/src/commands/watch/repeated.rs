@@ -8,11 +8,15 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use super::background::Background;
+use super::background::{Background, Ended};
 
 /// Between two attempts of which the first failed.
 const AFTER_FAILURE_S: f64 = 300.0;
 const SCHEMA: &str = "pgclinic.background/1";
+/// What progress ends with.
+const DONE: &str = " bytes done";
+/// Children that may be killed at the same place.
+const KILLED_MAX: u32 = 2;
 
 /// Where runs are kept, and how often they begin.
 #[derive(Debug, Clone)]
@@ -34,6 +38,25 @@ pub(super) struct Job<T> {
     pub(super) resumes: bool,
     /// What a document says.
     pub(super) read: fn(&Background) -> Outcome<T>,
+    /// How much there is to do in a target, and how much of it the state of a run says is done.
+    pub(super) extent: fn(&Background, &Path) -> Extent,
+}
+
+/// Bytes of a run.
+#[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
+pub(super) struct Extent {
+    /// All.
+    pub(super) total: u64,
+    /// Those that were done before the present child began.
+    pub(super) done: u64,
+}
+
+impl Extent {
+    /// How much is done, 0 to 1, when a child has done so many bytes.
+    pub(super) fn done_with(self, child: u64) -> Option<f64> {
+        let done = (self.done + child) as f64;
+        (self.total > 0).then(|| (done / self.total as f64).min(1.0))
+    }
 }
 
 /// How a child ended, by its document.
@@ -42,6 +65,8 @@ pub(super) enum Outcome<T> {
     Complete(T),
     /// It was stopped, and the next one goes on.
     Stopped,
+    /// It was killed, as by a kernel without memory, and the next one goes on.
+    Killed,
     /// There is no document of it.
     Failed,
 }
@@ -54,6 +79,11 @@ struct Kept<T> {
     asked_since: f64,
     /// When the run began that is reading, or was stopped.
     begun_at: Option<f64>,
+    #[serde(default)]
+    extent: Extent,
+    /// Children in a row that were killed before they wrote a state.
+    #[serde(default)]
+    killed: u32,
     complete: Option<Complete<T>>,
 }
 
@@ -114,7 +144,7 @@ impl<T: Clone + Serialize + DeserializeOwned> Repeated<T> {
             }
         } else if let Some(ended) = ended {
             if kept.begun_at.is_some() {
-                let taken = taken(&self.job, work, kept, ended.code);
+                let taken = taken(&self.job, work, kept, &ended);
                 self.failed = taken.err().map(|why| (now(), why));
             } else {
                 // It was at work on the cluster before.
@@ -134,7 +164,7 @@ impl<T: Clone + Serialize + DeserializeOwned> Repeated<T> {
         }
         // A child of a parent that was killed may have come to its end since.
         if kept.begun_at.is_some() && work.path("run.json").is_file() {
-            taken(&self.job, work, kept, Some(0))?;
+            taken(&self.job, work, kept, &Ended::in_order())?;
         }
         if let Some((at, why)) = &self.failed
             && now() - at < AFTER_FAILURE_S
@@ -162,9 +192,9 @@ impl<T: Clone + Serialize + DeserializeOwned> Repeated<T> {
     }
 
     /// The one that is reading, or was stopped.
-    pub(super) fn present(&self) -> Option<&Background> {
+    pub(super) fn present(&self) -> Option<(&Background, Extent)> {
         let (_, work, kept) = self.work.as_ref()?;
-        kept.begun_at.map(|_| work)
+        kept.begun_at.map(|_| (work, kept.extent))
     }
 }
 
@@ -176,6 +206,8 @@ fn kept_of<T: DeserializeOwned>(work: &Background, identifier: &str, begun: f64)
         system_identifier: identifier.to_owned(),
         asked_since: begun,
         begun_at: None,
+        extent: Extent::default(),
+        killed: 0,
         complete: None,
     })
 }
@@ -203,7 +235,7 @@ fn begin<T: Serialize>(
             .ok_or("its path is not UTF-8")
     };
     let mut words = job.words.clone();
-    words.extend(["--progress", "plain", "--format", "json", "--output"].map(str::to_owned));
+    words.extend(["--progress", "bytes", "--format", "json", "--output"].map(str::to_owned));
     words.push(text(&work.path("run.json"))?);
     let goes_on = job.resumes && kept.begun_at.is_some() && work.path("run.state").is_file();
     if job.resumes {
@@ -214,6 +246,7 @@ fn begin<T: Serialize>(
         work.forget(&["run.state", "run.json"]);
         kept.begun_at = Some(now());
     }
+    kept.extent = (job.extent)(work, target);
     words.extend(["--".to_owned(), text(target)?]);
     work.keep("kept.json", kept).map_err(|failure| failure.0)?;
     work.start(program, &words)
@@ -224,15 +257,18 @@ fn taken<T: Serialize>(
     job: &Job<T>,
     work: &Background,
     kept: &mut Kept<T>,
-    code: Option<i32>,
+    ended: &Ended,
 ) -> Result<(), String> {
-    let outcome = match code {
+    let outcome = match ended.code {
         Some(0 | 1 | 3 | 130) => (job.read)(work),
+        None if job.resumes && ended.signal.is_some() => Outcome::Killed,
         _ => Outcome::Failed,
     };
     work.forget(&["run.json"]);
     match outcome {
+        Outcome::Killed => killed(work, kept, ended.signal.unwrap_or_default()),
         Outcome::Complete(found) => {
+            kept.killed = 0;
             let begun_at = kept.begun_at.take().unwrap_or_else(now);
             kept.complete = Some(Complete {
                 begun_at,
@@ -247,7 +283,7 @@ fn taken<T: Serialize>(
             // A state that does not fit is no reason to fail for ever.
             work.forget(&["run.state"]);
             let log = work.log();
-            let last = log.lines().rev().find(|line| !line.ends_with("% done"));
+            let last = log.lines().rev().find(|line| !line.ends_with(DONE));
             let why = last.unwrap_or("it wrote nothing");
             Err(format!(
                 "pgclinic {} failed: {why}",
@@ -257,19 +293,99 @@ fn taken<T: Serialize>(
     }
 }
 
-/// From the last line that says `40 % done`.
-pub(super) fn progress_in(log: &str) -> f64 {
-    let tenths = log
-        .lines()
-        .rev()
-        .filter_map(|line| line.strip_suffix(" % done"));
-    let done = tenths
-        .filter_map(|tenth| tenth.trim().parse::<f64>().ok())
-        .next();
-    done.unwrap_or(0.0) / 100.0
+/// The next child goes on from the state, unless it is what kills it: after a second one that wrote
+/// none, all begins again.
+fn killed<T: Serialize>(work: &Background, kept: &mut Kept<T>, signal: i32) -> Result<(), String> {
+    let since_begin = kept.extent.done;
+    let has_come_on = work.written_since_start("run.state");
+    kept.killed = if has_come_on { 1 } else { kept.killed + 1 };
+    if kept.killed > KILLED_MAX {
+        work.forget(&["run.state"]);
+        kept.killed = 0;
+    }
+    work.keep("kept.json", kept).map_err(|failure| failure.0)?;
+    if has_come_on {
+        return Ok(());
+    }
+    Err(format!(
+        "it was killed by signal {signal} after {since_begin} bytes; it goes on in some minutes"
+    ))
+}
+
+/// From the last line that says `40960 bytes done`.
+pub(super) fn bytes_in(log: &str) -> u64 {
+    let lines = log.lines().rev();
+    let mut bytes = lines.filter_map(|line| line.strip_suffix(DONE)?.parse().ok());
+    bytes.next().unwrap_or(0)
 }
 
 /// When a file was written last.
 pub(super) fn written_at(path: &Path) -> Option<SystemTime> {
     fs::metadata(path).ok()?.modified().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+
+    fn found(work: &Background) -> Outcome<u64> {
+        work.kept("run.json")
+            .map_or(Outcome::Failed, Outcome::Complete)
+    }
+
+    /// A program that writes its state and is killed; one that goes on comes to its end.
+    const KILLED_ONCE: &str = r#"#!/bin/sh
+for word; do
+    case $before in --state) state=$word ;; --output) output=$word ;; esac
+    [ "$word" != --resume ] || resumes=yes
+    before=$word
+done
+[ -n "$resumes" ] && echo 7 >"$output" && exit 0
+echo half >"$state"
+kill -9 $$
+"#;
+
+    #[test]
+    fn a_child_that_was_killed_goes_on_from_its_state() {
+        let home = tempfile::tempdir().expect("a directory");
+        let program = home.path().join("program");
+        fs::write(&program, KILLED_ONCE).expect("a file");
+        fs::set_permissions(&program, fs::Permissions::from_mode(0o700)).expect("a mode");
+        let schedule = Schedule {
+            every: Duration::ZERO,
+            state: home.path().join("state"),
+            program,
+        };
+        let job = Job {
+            name: "scrub",
+            words: Vec::new(),
+            resumes: true,
+            read: found,
+            extent: |_, _| Extent::default(),
+        };
+        let mut own = Repeated::new(schedule, job);
+        let target = Path::new("/nowhere/pgdata");
+        while own.last().is_none() {
+            own.go_on(target, "7").expect("a run");
+        }
+        assert_eq!(own.last().expect("a run").found, 7);
+        let (_, work, _) = own.work.as_ref().expect("work");
+        let mode = |path: &Path| fs::metadata(path).expect("a file").permissions().mode() & 0o777;
+        assert_eq!(mode(&work.path("kept.json")), 0o600);
+        assert_eq!(mode(work.path("kept.json").parent().expect("a home")), 0o700);
+    }
+
+    #[test]
+    fn progress_is_of_all_bytes() {
+        let extent = Extent {
+            total: 1000,
+            done: 400,
+        };
+        let log = "8 bytes done\nwords\n100 bytes done\nand more\n";
+        assert_eq!(extent.done_with(bytes_in(log)), Some(0.5));
+        assert_eq!(extent.done_with(9999), Some(1.0));
+        assert_eq!(Extent::default().done_with(bytes_in("")), None);
+    }
 }

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::num::NonZeroU64;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use pgclinic_model::document::{CheckDocument, DamagedPlace};
@@ -13,12 +13,14 @@ use pgclinic_watch::{FileSource, ScrubStatus, ServerOnDisk};
 use serde::{Deserialize, Serialize};
 
 use super::background::Background;
-use super::own_files::directory_of;
-use super::repeated::{Job, Outcome, Repeated, Schedule, now, progress_in, written_at};
+use super::own_files::{directory_of, relation_bytes};
+use super::repeated::{Extent, Job, Outcome, Repeated, Schedule, bytes_in, now, written_at};
 use crate::run_state;
 
 /// Damaged pages that are listed.
 const PLACES_MAX: usize = 50;
+/// The rule of a file that ends within a block.
+const PARTIAL_BLOCK: &str = "partial-block";
 /// Relations with damage that are listed.
 const RELATIONS_MAX: usize = 50;
 
@@ -29,6 +31,8 @@ struct Found {
     unread_bytes: u64,
     damage: BTreeMap<String, u64>,
     damaged_pages: Vec<(String, u64)>,
+    #[serde(default)]
+    partial_blocks: Vec<(String, u64)>,
     places: Vec<DamagedPlace>,
     places_omitted: u64,
 }
@@ -56,6 +60,7 @@ pub(super) fn source(
         words: words.into_iter().chain(more).map(str::to_owned).collect(),
         resumes: true,
         read: found,
+        extent,
     };
     let mut own = Scrub {
         pgdata,
@@ -81,14 +86,15 @@ impl Scrub {
             status.unread_bytes = Some(found.unread_bytes);
             status.damage = found.damage.clone().into_iter().collect();
             status.damaged_pages.clone_from(&found.damaged_pages);
+            status.partial_blocks.clone_from(&found.partial_blocks);
             status.places.clone_from(&found.places);
             status.places_omitted = found.places_omitted;
         }
         if status.stopped.is_none()
-            && let Some(work) = self.runs.present()
+            && let Some((work, extent)) = self.runs.present()
         {
             status.is_reading = true;
-            status.progress = Some(progress_in(&work.log()));
+            status.progress = extent.done_with(bytes_in(&work.log()));
             let pages = self.present_pages();
             status.pages.extend(pages.map(|pages| ("present", pages)));
         }
@@ -103,13 +109,22 @@ impl Scrub {
 
     /// Read when the state was written again: once for each GiB.
     fn present_pages(&mut self) -> Option<u64> {
-        let path = self.runs.present()?.path("run.state");
+        let (work, _) = self.runs.present()?;
+        let path = work.path("run.state");
         let written = written_at(&path)?;
         if self.pages.is_none_or(|(at, _)| at != written) {
             let state = run_state::read(&path).ok()?;
             self.pages = Some((written, state.coverage().pages));
         }
         self.pages.map(|(_, pages)| pages)
+    }
+}
+
+fn extent(work: &Background, directory: &Path) -> Extent {
+    let state = run_state::read(&work.path("run.state"));
+    Extent {
+        total: relation_bytes(directory),
+        done: state.map_or(0, |state| state.coverage().bytes_seen),
     }
 }
 
@@ -151,7 +166,30 @@ fn of_document(document: &CheckDocument) -> Found {
         });
     }
     own.damaged_pages = damaged_pages(document);
+    own.partial_blocks = partial_blocks(document);
     own
+}
+
+/// Beside a server that is a note: a file may be growing. A server writes whole blocks, and the
+/// check has had its second look.
+fn partial_blocks(document: &CheckDocument) -> Vec<(String, u64)> {
+    let own = document.findings.iter().filter(|own| own.rule == PARTIAL_BLOCK);
+    let named = own.take(RELATIONS_MAX).map(|own| {
+        let place = &own.place;
+        let bytes = place.bytes.map_or(0, |[from, to]| to.saturating_sub(from));
+        let names = [&place.database, &place.schema, &place.relation];
+        (name_of(names, &place.path), bytes)
+    });
+    named.collect()
+}
+
+fn name_of(names: [&Option<String>; 3], path: &str) -> String {
+    match names {
+        [Some(database), Some(schema), Some(relation)] => {
+            format!("{database}.{schema}.{relation}")
+        }
+        _ => path.to_owned(),
+    }
 }
 
 /// By relation, those with most first.
@@ -159,13 +197,8 @@ fn damaged_pages(document: &CheckDocument) -> Vec<(String, u64)> {
     let relations = document.relations.iter().map(|own| {
         let ranges = own.damaged.iter();
         let pages = ranges.map(|[from, to]| to.saturating_sub(*from)).sum();
-        let name = match (&own.database, &own.schema, &own.relation) {
-            (Some(database), Some(schema), Some(relation)) => {
-                format!("{database}.{schema}.{relation}")
-            }
-            _ => own.path.clone(),
-        };
-        (name, pages)
+        let names = [&own.database, &own.schema, &own.relation];
+        (name_of(names, &own.path), pages)
     });
     let mut relations: Vec<(String, u64)> = relations.filter(|(_, pages)| *pages > 0).collect();
     relations.sort_by_key(|(_, pages)| std::cmp::Reverse(*pages));

@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use pgclinic_model::document::{SignKind, SignState, WatchDocument, WatchedSign, WatchedTarget};
+use pgclinic_model::document::{
+    AlertDelivery, SignKind, SignState, WatchDocument, WatchedSign, WatchedTarget,
+};
 
 use crate::words::clean;
 
@@ -66,6 +68,9 @@ pub fn watch_metrics(document: &WatchDocument, exposition: Exposition) -> String
     for target in &document.targets {
         of_target(target, &mut families);
     }
+    for own in &document.deliveries {
+        of_delivery(own, &mut families);
+    }
     let mut text = String::new();
     for name in &families.order {
         let Some(family) = families.by_name.get(name) else {
@@ -89,6 +94,25 @@ pub fn watch_metrics(document: &WatchDocument, exposition: Exposition) -> String
         text.push_str("# EOF\n");
     }
     text
+}
+
+fn of_delivery<'a>(delivery: &'a AlertDelivery, families: &mut Families<'a>) {
+    let labels = [("receiver", delivery.receiver.as_str())];
+    let counts = [
+        (
+            "pgclinic_alerts_delivered_total",
+            "messages about alerts that their receiver took",
+            delivery.delivered,
+        ),
+        (
+            "pgclinic_alerts_undelivered_total",
+            "messages about alerts that did not reach their receiver",
+            delivery.undelivered,
+        ),
+    ];
+    for (name, help, count) in counts {
+        families.add((name, help, SignKind::Counter), &labels, count as f64);
+    }
 }
 
 fn of_target<'a>(target: &'a WatchedTarget, families: &mut Families<'a>) {

@@ -1,21 +1,28 @@
 //! The server's log, as far as it can be read: what was added since the sample before, from the
-//! file where the server is surely on this machine, else through the server.
+//! files where the server is surely on this machine, else through the server.
 //!
 //! Whatever format it has (stderr, csvlog, jsonlog), entries and their meaning come from the
 //! textbook. Of a log that grows faster than it is read a part is passed over, and counted.
+//!
+//! Whoever may log in can have words written to the log. What a function raises is left out, and
+//! a SQLSTATE decides where the log has one; words alone are reported as not verified.
+
+mod files;
 
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
-use std::time::Instant;
+use std::time::{Duration, Instant, UNIX_EPOCH};
 
 use pgclinic_explain::server_messages::Match;
 use pgclinic_explain::server_messages::log::{LogEntries, LogEntry, explained};
 use pgclinic_model::document::LoggedMessage;
 use pgclinic_servers::{Session, SqlError};
 
+use crate::facts::ServerFacts;
 use crate::scrub::ServerOnDisk;
+use files::{Added, ListedFile, LogFiles, Reuse};
 
 /// Read of a file at one sample.
 const FILE_BYTES_MAX: u64 = 4 << 20;
@@ -28,23 +35,30 @@ const EXAMPLE_BYTES: usize = 300;
 /// SQLSTATEs of damaged data, and of a disk that does not give it.
 const OF_DAMAGE: [&str; 3] = ["XX001", "XX002", "58030"];
 
-/// The severity of what a server logs in the ordinary course of things.
-const NORMAL: &str = "LOG";
+/// Severities of what is no error: `LOG` is for the ordinary course of things, the others are sent
+/// to clients, and logged where somebody wants it.
+const NORMAL: [&str; 4] = ["LOG", "INFO", "NOTICE", "DEBUG"];
+/// SQLSTATEs of what a function of a user raises by itself.
+const RAISED: &str = "P0";
+/// The file is not examined further; a directory of logs has hundreds.
+const ENTRIES_MAX: usize = 10_000;
+/// For how long a gap stands out.
+const GAP_SHOWN: Duration = Duration::from_secs(3600);
 
 /// What lets a role read a log that is not on this machine, or not readable there.
 const GRANT: &str = "GRANT EXECUTE ON FUNCTION pg_current_logfile(), pg_ls_logdir(), \
     pg_read_binary_file(text, bigint, bigint, boolean) TO it";
 
 const WHERE: &str = "SELECT pg_current_logfile()";
-const SIZE: &str =
-    "SELECT size FROM pg_ls_logdir() WHERE name = regexp_replace(pg_current_logfile(), '^.*/', '')";
+const LIST: &str = "SELECT name, size, extract(epoch FROM modification) FROM pg_ls_logdir() \
+    ORDER BY 3 DESC, 1 LIMIT 1000";
 
 /// What was read of a log.
 #[derive(Debug, Default)]
 pub(crate) struct ServerLog {
-    /// As the server names it.
+    /// As the server names the present one.
     file: Option<String>,
-    position: u64,
+    files: Option<LogFiles>,
     kinds: BTreeMap<&'static str, LoggedMessage>,
     /// By class, damage first, since the log is read.
     counts: [u64; 2],
@@ -55,6 +69,11 @@ pub(crate) struct ServerLog {
     read_at: Option<Instant>,
     /// Passed over, since the log is read.
     pub(crate) unread_bytes: u64,
+    /// What was truncated or removed before it was read, since the log is read.
+    pub(crate) gaps: u64,
+    last_gap: Option<(Instant, String)>,
+    /// How many came at the last sample.
+    pub(crate) gaps_growth: u64,
     /// Why it cannot be read.
     pub(crate) refused: Option<String>,
 }
@@ -68,7 +87,8 @@ enum Age {
 
 /// Where bytes of a log come from.
 enum Reach<'a> {
-    File(PathBuf),
+    /// The data directory, and the file that is written now.
+    Files(PathBuf, PathBuf),
     Server(&'a mut Session),
 }
 
@@ -78,8 +98,13 @@ impl ServerLog {
         &mut self,
         session: &mut Session,
         server: &ServerOnDisk,
+        facts: &ServerFacts,
     ) -> Result<(), SqlError> {
-        let ended = self.read_added(session, server);
+        let reuse = match facts.shown("log_truncate_on_rotation") {
+            Some("off") => Reuse::Appends,
+            _ => Reuse::StartsAgain,
+        };
+        let ended = self.read_added(session, server, reuse);
         if session.is_over() {
             return ended.map_err(|why| match why {
                 Refused::Sql(error) => error,
@@ -102,32 +127,49 @@ impl ServerLog {
         self.counts
     }
 
-    fn read_added(&mut self, session: &mut Session, server: &ServerOnDisk) -> Result<(), Refused> {
+    /// A gap of the last hour, in words.
+    pub(crate) fn recent_gap(&self) -> Option<&str> {
+        let (at, words) = self.last_gap.as_ref()?;
+        (at.elapsed() < GAP_SHOWN).then_some(words.as_str())
+    }
+
+    /// Each entry has its SQLSTATE, whatever the language of its words.
+    pub(crate) fn has_sqlstates(&self) -> bool {
+        let name = self.file.as_deref().unwrap_or_default();
+        [".csv", ".json"].iter().any(|own| name.ends_with(own))
+    }
+
+    fn read_added(
+        &mut self,
+        session: &mut Session,
+        server: &ServerOnDisk,
+        reuse: Reuse,
+    ) -> Result<(), Refused> {
         let Some(now) = session.query_value(WHERE).map_err(Refused::Sql)? else {
             return Err(Refused::Words(
                 "the server writes no log file of its own: logging_collector is off".to_owned(),
             ));
         };
-        let (counts, unread) = (self.counts, self.unread_bytes);
-        match self.file.clone() {
-            None => self.begin(&now, session, server)?,
-            Some(before) => {
-                // What was written to the old file until the server took another one.
-                let rest = self.take_added(&before, session, server);
-                if before == now {
-                    rest?;
-                } else {
-                    self.position = 0;
-                    self.file = Some(now.clone());
-                    self.take_added(&now, session, server)?;
-                }
+        let (counts, unread, gaps) = (self.counts, self.unread_bytes, self.gaps);
+        let mut reach = reach(&now, session, server);
+        let listed = reach.listed()?;
+        let (directory, name) = now.rsplit_once('/').unwrap_or((".", &now));
+        match self.files.take() {
+            None => self.begin(&now, &listed, &mut reach)?,
+            Some(mut files) => {
+                let added = files.added(name, &listed, reuse, reach.bytes_max());
+                let read = self.take_added(&added, (directory, name), &mut files, &mut reach);
+                self.files = Some(files);
+                read?;
             }
         }
+        self.file = Some(now);
         let grown = [0, 1].map(|class: usize| {
             let of = |counts: [u64; 2]| counts.get(class).copied().unwrap_or(0);
             of(self.counts) - of(counts)
         });
         self.unread_growth = self.unread_bytes - unread;
+        self.gaps_growth = self.gaps - gaps;
         let at = self.read_at.replace(Instant::now());
         self.growth = at.map(|at| (grown, at.elapsed().as_secs_f64()));
         Ok(())
@@ -137,49 +179,48 @@ impl ServerLog {
     fn begin(
         &mut self,
         file: &str,
-        session: &mut Session,
-        server: &ServerOnDisk,
+        listed: &[ListedFile],
+        reach: &mut Reach<'_>,
     ) -> Result<(), Refused> {
-        let mut reach = reach(file, session, server)?;
-        let length = reach.length()?;
+        let name = file.rsplit('/').next().unwrap_or(file);
+        let (mut files, length) = LogFiles::begin(name, listed);
         let first = length.saturating_sub(BEFORE_BYTES.min(reach.bytes_max()));
         let bytes = reach.bytes(file, first, length - first)?;
         let begin = if first == 0 { 0 } else { after_line(&bytes) };
         self.take(bytes.get(begin..).unwrap_or_default(), Age::Before);
-        self.file = Some(file.to_owned());
-        self.position = first + whole_lines(&bytes);
+        files.read_to(name, first + whole_lines(&bytes));
+        self.files = Some(files);
         Ok(())
     }
 
     fn take_added(
         &mut self,
-        file: &str,
-        session: &mut Session,
-        server: &ServerOnDisk,
+        added: &Added,
+        (directory, current): (&str, &str),
+        files: &mut LogFiles,
+        reach: &mut Reach<'_>,
     ) -> Result<(), Refused> {
-        let mut reach = reach(file, session, server)?;
-        let limit = reach.bytes_max();
-        if let Reach::File(_) = &reach {
-            let length = reach.length()?;
-            if length < self.position {
-                // Somebody made it empty.
-                self.position = 0;
+        self.unread_bytes += added.unread_bytes;
+        for gap in &added.gaps {
+            self.gaps += 1;
+            self.last_gap = Some((Instant::now(), gap.clone()));
+        }
+        for part in &added.parts {
+            let file = format!("{directory}/{}", part.name);
+            let bytes = reach.bytes(&file, part.first, part.length)?;
+            let is_written_on = part.name == current;
+            let lines = whole_lines(&bytes);
+            if !is_written_on {
+                self.take(&bytes, Age::Added);
+            } else if lines == 0 && part.length >= reach.bytes_max() {
+                // A line without an end is no entry.
+                self.unread_bytes += part.length;
+            } else {
+                let end = usize::try_from(lines).unwrap_or(bytes.len());
+                self.take(bytes.get(..end).unwrap_or_default(), Age::Added);
+                files.read_to(&part.name, part.first + lines);
             }
-            let too_much = (length - self.position).saturating_sub(limit);
-            self.unread_bytes += too_much;
-            self.position += too_much;
         }
-        let bytes = reach.bytes(file, self.position, limit)?;
-        let mut read = whole_lines(&bytes);
-        let read_all = u64::try_from(bytes.len()).unwrap_or(u64::MAX);
-        if read == 0 && read_all == limit {
-            // A line without an end is no entry.
-            (read, self.unread_bytes) = (read_all, self.unread_bytes + read_all);
-        } else {
-            let end = usize::try_from(read).unwrap_or(bytes.len());
-            self.take(bytes.get(..end).unwrap_or_default(), Age::Added);
-        }
-        self.position += read;
         Ok(())
     }
 
@@ -187,6 +228,9 @@ impl ServerLog {
         let mut entries = LogEntries::new(bytes);
         // Bytes in memory cannot fail to be read.
         while let Ok(Some(entry)) = entries.next_entry() {
+            if is_raised(&entry) {
+                continue;
+            }
             if let Some(found) = explained(&entry) {
                 self.note(&found, &entry, age);
             }
@@ -195,9 +239,8 @@ impl ServerLog {
 
     fn note(&mut self, found: &Match, entry: &LogEntry, age: Age) {
         let page = found.message;
-        // Where WAL ends is logged with words of damage, at every end of a recovery.
-        let is_damage =
-            entry.severity != NORMAL && page.sqlstates.iter().any(|own| OF_DAMAGE.contains(own));
+        let by_sqlstate = entry.sqlstate.is_some();
+        let is_damage = is_of_damage(entry, &page.sqlstates);
         let own = self
             .kinds
             .entry(page.name)
@@ -209,6 +252,7 @@ impl ServerLog {
                 ..LoggedMessage::default()
             });
         own.is_damage |= is_damage;
+        own.by_sqlstate = by_sqlstate;
         match age {
             Age::Before => own.before += 1,
             Age::Added => {
@@ -224,6 +268,26 @@ impl ServerLog {
         own.block = facts.block.or(facts.block_in_file);
         own.example = example(entry);
     }
+}
+
+/// What a function of a user raised has its words, and whatever SQLSTATE it likes; the innermost
+/// line of the context names the statement.
+fn is_raised(entry: &LogEntry) -> bool {
+    let has_own_state = |own: &String| own.starts_with(RAISED);
+    let innermost = entry.context.lines().next().unwrap_or_default();
+    entry.sqlstate.as_ref().is_some_and(has_own_state) || innermost.ends_with(" RAISE")
+}
+
+/// By its SQLSTATE, else by its words. Where WAL ends is logged with words of damage, at every end
+/// of a recovery.
+fn is_of_damage(entry: &LogEntry, of_words: &[&str]) -> bool {
+    let is_normal = NORMAL.iter().any(|own| entry.severity.starts_with(own));
+    let by_words = of_words.iter().any(|own| OF_DAMAGE.contains(own));
+    let by_sqlstate = match entry.sqlstate.as_deref() {
+        Some(own) => OF_DAMAGE.contains(&own) || (by_words && of_words.contains(&own)),
+        None => by_words,
+    };
+    !is_normal && by_sqlstate
 }
 
 /// Why nothing was read.
@@ -245,50 +309,52 @@ impl Refused {
     }
 }
 
-/// The file, where this process may read it and it is surely that of the server.
-fn reach<'a>(
-    file: &str,
-    session: &'a mut Session,
-    server: &ServerOnDisk,
-) -> Result<Reach<'a>, Refused> {
+/// The files, where this process may read them and they are surely those of the server.
+fn reach<'a>(file: &str, session: &'a mut Session, server: &ServerOnDisk) -> Reach<'a> {
     let directory = server.data_directory.as_ref();
     let directory = directory.filter(|own| server.runs_on(own).is_ok());
-    let path = directory.map(|own| own.join(Path::new(file)));
-    Ok(match path.filter(|path| File::open(path).is_ok()) {
-        Some(path) => Reach::File(path),
+    let is_readable = |own: &&PathBuf| File::open(own.join(Path::new(file))).is_ok();
+    match directory.filter(is_readable) {
+        Some(directory) => Reach::Files(directory.clone(), directory.join(Path::new(file))),
         None => Reach::Server(session),
-    })
+    }
 }
 
 impl Reach<'_> {
     fn bytes_max(&self) -> u64 {
         match self {
-            Reach::File(_) => FILE_BYTES_MAX,
+            Reach::Files(..) => FILE_BYTES_MAX,
             Reach::Server(_) => SQL_BYTES_MAX,
         }
     }
 
-    /// Of the file that is written now.
-    fn length(&mut self) -> Result<u64, Refused> {
+    /// The files beside the one that is written now, itself included.
+    fn listed(&mut self) -> Result<Vec<ListedFile>, Refused> {
         match self {
-            Reach::File(path) => {
-                let own = path.metadata().map_err(|error| unreadable(path, &error))?;
-                Ok(own.len())
-            }
+            Reach::Files(_, path) => listed_beside(path).map_err(|error| unreadable(path, &error)),
             Reach::Server(session) => {
-                let size = session.query_value(SIZE).map_err(Refused::Sql)?;
-                let size = size.and_then(|size| size.parse().ok());
-                size.ok_or_else(|| {
-                    Refused::Words("the server does not show the size of its log".to_owned())
-                })
+                let rows = session.query(LIST).map_err(Refused::Sql)?;
+                let file = |row: &pgclinic_servers::TextRow| {
+                    let cell = |at: usize| row.get(at).cloned().flatten();
+                    Some(ListedFile {
+                        name: cell(0)?,
+                        size: cell(1)?.parse().ok()?,
+                        modified: cell(2)?.parse().ok()?,
+                    })
+                };
+                Ok(rows.iter().filter_map(file).collect())
             }
         }
     }
 
     fn bytes(&mut self, file: &str, first: u64, length: u64) -> Result<Vec<u8>, Refused> {
+        if length == 0 {
+            return Ok(Vec::new());
+        }
         match self {
-            Reach::File(path) => {
-                part_of(path, first, length).map_err(|error| unreadable(path, &error))
+            Reach::Files(directory, _) => {
+                let path = directory.join(Path::new(file));
+                part_of(&path, first, length).map_err(|error| unreadable(&path, &error))
             }
             Reach::Server(session) => {
                 let file = file.replace('\'', "''");
@@ -300,6 +366,28 @@ impl Reach<'_> {
             }
         }
     }
+}
+
+fn listed_beside(path: &Path) -> io::Result<Vec<ListedFile>> {
+    let directory = path.parent().unwrap_or(Path::new("."));
+    let mut files = Vec::new();
+    for entry in std::fs::read_dir(directory)?.take(ENTRIES_MAX) {
+        let entry = entry?;
+        // One that was removed since is not there.
+        let Ok(metadata) = entry.metadata() else {
+            continue;
+        };
+        let Some(name) = entry.file_name().to_str().map(str::to_owned) else {
+            continue;
+        };
+        let modified = metadata.modified()?.duration_since(UNIX_EPOCH);
+        files.extend(metadata.is_file().then(|| ListedFile {
+            name,
+            size: metadata.len(),
+            modified: modified.map_or(0.0, |own| own.as_secs_f64()),
+        }));
+    }
+    Ok(files)
 }
 
 fn unreadable(path: &Path, error: &io::Error) -> Refused {
@@ -377,6 +465,33 @@ mod tests {
             .find(|own| own.before == 1)
             .expect("the old one");
         assert!(disk.is_damage && disk.count == 0, "{disk:?}");
+    }
+
+    /// Whoever may log in can have these words written.
+    #[test]
+    fn what_a_user_raises_is_no_damage() {
+        let words = "invalid page in block 3 of relation base/5/16384";
+        let entry = |sqlstate: Option<&str>, context: &str| LogEntry {
+            severity: "ERROR".to_owned(),
+            sqlstate: sqlstate.map(str::to_owned),
+            message: words.to_owned(),
+            context: context.to_owned(),
+            ..LogEntry::default()
+        };
+        let raised = "PL/pgSQL function inline_code_block line 1 at RAISE";
+        assert!(is_raised(&entry(Some("P0001"), "")) && is_raised(&entry(Some("XX001"), raised)));
+        assert!(is_raised(&entry(None, raised)));
+        let outer = "PL/pgSQL function f() line 2 at SQL statement\nSQL function g() at RAISE";
+        assert!(!is_raised(&entry(Some("XX001"), outer)));
+        let of_words = ["XX001"];
+        assert!(is_of_damage(&entry(Some("XX001"), ""), &of_words));
+        assert!(is_of_damage(&entry(None, ""), &of_words));
+        assert!(!is_of_damage(&entry(Some("22023"), ""), &of_words));
+        let notice = LogEntry {
+            severity: "NOTICE".to_owned(),
+            ..entry(None, "")
+        };
+        assert!(!is_of_damage(&notice, &of_words));
     }
 
     #[test]
