@@ -551,7 +551,7 @@ fn two_marks_show_what_happened_between_them() {
         .iter()
         .filter_map(|own| own.growth)
         .sum::<f64>();
-    assert!(grown >= 3e6 && grown < 1e9, "{grown}");
+    assert!((3e6..1e9).contains(&grown), "{grown}");
     let page = pgclinic(&words).exits(0).out;
     assert!(page.contains("rows-inserted"), "{page}");
     pgclinic(&["watch", "diff", text(&before), "/nowhere"]).exits(2);
