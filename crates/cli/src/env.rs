@@ -33,6 +33,17 @@ pub struct Terminal {
     pub is_dumb: bool,
 }
 
+impl Terminal {
+    /// stdout shows colours, and nobody asked it not to.
+    pub fn may_be_coloured(&self) -> bool {
+        self.stdout && self.understands_colours()
+    }
+
+    fn understands_colours(&self) -> bool {
+        !self.no_color && !self.is_dumb
+    }
+}
+
 /// The outside.
 pub struct Env<'a> {
     /// What is piped in.
@@ -108,10 +119,10 @@ impl Env<'_> {
 
     pub(crate) fn usage(&mut self, error: &clap::Error) -> Exit {
         let text = error.render();
-        let colored = if self.terminal.no_color {
-            text.to_string()
-        } else {
+        let colored = if self.terminal.understands_colours() {
             text.ansi().to_string()
+        } else {
+            text.to_string()
         };
         if error.use_stderr() {
             let words = if self.terminal.stderr {

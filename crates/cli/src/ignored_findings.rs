@@ -6,14 +6,17 @@ use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use clap::Args;
+use pgclinic_check::{rule_named, rules};
 use pgclinic_format::calendar::{Civil, DAYS_FROM_1970_TO_2000, civil};
 use pgclinic_model::document::{Finding, Ignored, Place};
 use pgclinic_model::{CheckDocument, Glob};
 use pgclinic_report::Document;
-use serde::Deserialize;
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer};
 
 use crate::env::Env;
 use crate::exit::Failure;
+use crate::near_names::meant;
 
 /// Which findings do not count.
 #[derive(Clone, Debug, Default, Args)]
@@ -47,6 +50,7 @@ struct IgnoreFile {
 #[serde(deny_unknown_fields)]
 struct Entry {
     reason: String,
+    #[serde(deserialize_with = "day")]
     until: String,
     rule: Option<String>,
     relation: Option<String>,
@@ -85,6 +89,9 @@ impl IgnoreArgs {
             ));
         }
         entries.retain(|entry| !is_over(entry));
+        for warning in entries.iter().filter_map(Entry::of_no_rule) {
+            world.say(&warning);
+        }
         let baseline = self.baseline.as_deref().map(baseline_of).transpose()?;
         Ok(IgnoredFindings { entries, baseline })
     }
@@ -121,6 +128,28 @@ impl IgnoredFindings {
 }
 
 impl Entry {
+    /// That it can fit nothing, since no rule has this name.
+    fn of_no_rule(&self) -> Option<String> {
+        let rule = self.rule.as_deref()?;
+        let pattern = Glob::new(rule);
+        if rules().any(|own| pattern.matches(own.name)) {
+            return None;
+        }
+        let near = meant(rule, rules().map(|own| own.name));
+        let why = "`pgclinic explain --list` names all";
+        Some(format!(
+            "there is no rule {rule:?} to ignore, and nothing is ignored by it: {near}{why}"
+        ))
+    }
+
+    /// A rule that was renamed goes by its new name.
+    fn under_its_name(mut self) -> Self {
+        if let Some(rule) = self.rule.as_deref().and_then(rule_named) {
+            self.rule = Some(rule.name.to_owned());
+        }
+        self
+    }
+
     fn fits(&self, finding: &Finding) -> bool {
         let Place { path, .. } = &finding.place;
         let wanted = [
@@ -152,7 +181,7 @@ fn entries_of(path: &Path) -> Result<Vec<Entry>, Failure> {
     let text = std::fs::read_to_string(path).map_err(|error| wrong(&error))?;
     let file: IgnoreFile = toml::from_str(&text).map_err(|error| wrong(&error))?;
     for entry in &file.ignore {
-        if !is_date(&entry.until) {
+        if !is_day(&entry.until) {
             let until = &entry.until;
             return Err(wrong(&format!(
                 "until = {until:?} is no day such as 2027-01-31"
@@ -163,7 +192,24 @@ fn entries_of(path: &Path) -> Result<Vec<Entry>, Failure> {
             return Err(wrong(&why));
         }
     }
-    Ok(file.ignore)
+    let entries = file.ignore.into_iter();
+    Ok(entries.map(Entry::under_its_name).collect())
+}
+
+/// A day as TOML has it, or in quotes.
+fn day<'de, D: Deserializer<'de>>(from: D) -> Result<String, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    enum Day {
+        Bare(toml::value::Datetime),
+        Quoted(String),
+    }
+    let day = Day::deserialize(from);
+    let day = day.map_err(|_| D::Error::custom("until needs a day such as 2027-01-31"))?;
+    Ok(match day {
+        Day::Bare(day) => day.to_string(),
+        Day::Quoted(day) => day,
+    })
 }
 
 fn baseline_of(path: &Path) -> Result<Baseline, Failure> {
@@ -185,12 +231,25 @@ fn baseline_of(path: &Path) -> Result<Baseline, Failure> {
     }
 }
 
-/// A day as ISO 8601 has it, so that days compare as texts do.
-fn is_date(text: &str) -> bool {
-    let parts: Vec<&str> = text.split('-').collect();
-    let numbers = |part: &&str| part.bytes().all(|byte| byte.is_ascii_digit());
-    let lengths: Vec<usize> = parts.iter().map(|part| part.len()).collect();
-    lengths == [4, 2, 2] && parts.iter().all(numbers)
+/// A day that is in the calendar, as ISO 8601 has it, so that days compare as texts do.
+fn is_day(text: &str) -> bool {
+    let is_plain = |(at, byte): (usize, u8)| match at {
+        4 | 7 => byte == b'-',
+        _ => byte.is_ascii_digit(),
+    };
+    let number = |from: usize, to: usize| text.get(from..to)?.parse::<u32>().ok();
+    let (Some(year), Some(month), Some(day)) = (number(0, 4), number(5, 7), number(8, 10)) else {
+        return false;
+    };
+    let is_leap = (year % 4 == 0 && year % 100 != 0) || year % 400 == 0;
+    let days = match month {
+        2 if is_leap => 29,
+        2 => 28,
+        4 | 6 | 9 | 11 => 30,
+        1..=12 => 31,
+        _ => 0,
+    };
+    text.len() == 10 && text.bytes().enumerate().all(is_plain) && (1..=days).contains(&day)
 }
 
 /// Where the clock stands, in UTC.
@@ -200,4 +259,34 @@ fn today() -> String {
     let days = i64::try_from(seconds / 86_400).unwrap_or(0);
     let Civil { year, month, day } = civil(days - DAYS_FROM_1970_TO_2000);
     format!("{year:04}-{month:02}-{day:02}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn days_are_those_of_the_calendar() {
+        for day in ["2027-01-31", "2028-02-29", "2000-02-29"] {
+            assert!(is_day(day), "{day}");
+        }
+        for no_day in [
+            "2027-13-31",
+            "2027-02-29",
+            "2027-1-1",
+            "2027-01-31T00:00:00",
+            "today",
+        ] {
+            assert!(!is_day(no_day), "{no_day}");
+        }
+    }
+
+    #[test]
+    fn a_day_needs_no_quotes() {
+        for until in ["2027-01-31", "\"2027-01-31\""] {
+            let text = format!("[[ignore]]\nreason = 'r'\nid = 'x'\nuntil = {until}\n");
+            let file: IgnoreFile = toml::from_str(&text).expect("a list");
+            assert_eq!(file.ignore[0].until, "2027-01-31");
+        }
+    }
 }

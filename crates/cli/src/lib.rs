@@ -13,10 +13,12 @@ mod destination;
 pub mod drill;
 mod env;
 mod exit;
+mod foreseen;
 mod help;
 mod ignored_findings;
 mod journal_beside;
 mod machine;
+mod manual_page;
 mod near_names;
 mod neighbours;
 mod output;
@@ -40,12 +42,10 @@ pub use status_line::StatusCode;
 use std::ffi::OsStr;
 
 use clap::Command as ClapCommand;
+use clap::error::ErrorKind;
 
-/// The version, with the commit and its date where whoever built the program told them.
-const VERSION: &str = match option_env!("PGCLINIC_VERSION") {
-    Some(version) => version,
-    None => env!("CARGO_PKG_VERSION"),
-};
+/// The version, with the commit and its date, as `build.rs` found them.
+const VERSION: &str = env!("PGCLINIC_VERSION");
 
 /// The whole command line, for parsing, help and the manual.
 pub fn command_line() -> ClapCommand {
@@ -83,6 +83,21 @@ fn of_environment(mut line: ClapCommand, pgdata: Option<&OsStr>) -> ClapCommand 
     line
 }
 
+/// What is wrong with the words, and what else a missing TARGET is taken from.
+fn refused(error: &clap::Error, world: &mut Env<'_>) -> Exit {
+    let exit = world.usage(error);
+    let lacks_target = error.kind() == ErrorKind::MissingRequiredArgument
+        && error.to_string().contains("<TARGET>");
+    if lacks_target && world.pgdata.is_none() {
+        world.say(
+            "TARGET is a data directory, a backup or postgres://…; check, inspect, measure and\n\
+             salvage take $PGDATA where none is given, and it is not set here. A URL may leave\n\
+             out what PGHOST, PGPORT, PGUSER, PGDATABASE or PGSERVICE say: postgres://",
+        );
+    }
+    exit
+}
+
 /// Runs one command line. Everything that a program may see or say comes in through `world`.
 pub fn run(arguments: Vec<std::ffi::OsString>, world: &mut Env<'_>) -> Exit {
     let line = of_environment(command_line(), world.pgdata.as_deref());
@@ -92,7 +107,7 @@ pub fn run(arguments: Vec<std::ffi::OsString>, world: &mut Env<'_>) -> Exit {
     };
     let matches = match line.try_get_matches_from(arguments) {
         Ok(matches) => matches,
-        Err(error) => return world.usage(&error),
+        Err(error) => return refused(&error, world),
     };
     let Some((name, matches)) = matches.subcommand() else {
         return Exit::Failed;

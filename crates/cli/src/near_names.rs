@@ -8,6 +8,7 @@ use pgclinic_explain::server_messages::closest;
 use pgclinic_model::Glob;
 use pgclinic_surgery::{Injury, injuries, injury_named};
 
+use crate::args::SelectionArgs;
 use crate::exit::Failure;
 
 /// `did you mean public.orders? `, or nothing.
@@ -36,6 +37,33 @@ pub(crate) fn why_nothing(cluster: &Cluster, databases: &[String], relations: &[
         "" => String::new(),
         hint => format!(" ({hint})"),
     }
+}
+
+/// That a selection fits nothing of a target, with the names that are near.
+pub(crate) fn nothing_selected(
+    selection: &SelectionArgs,
+    spec: &str,
+    clusters: &[&Cluster],
+) -> Failure {
+    let SelectionArgs {
+        database, relation, ..
+    } = selection;
+    let asked: Vec<&str> = database
+        .iter()
+        .chain(relation)
+        .map(String::as_str)
+        .collect();
+    let asked = match asked.as_slice() {
+        [] => "the selection".to_owned(),
+        names => format!("{:?}", names.join(" ")),
+    };
+    let mut near = clusters
+        .iter()
+        .map(|cluster| why_nothing(cluster, database, relation));
+    let near = near.find(|why| !why.is_empty()).unwrap_or_default();
+    Failure::new(format!(
+        "{asked} matches nothing in {spec}{near}. Relations are written schema.name, * and ? are wild"
+    ))
 }
 
 fn hint(cluster: &Cluster, databases: &[String], relations: &[String]) -> String {

@@ -15,6 +15,8 @@ use crate::exit::{Exit, Failure};
 use crate::neighbours;
 use crate::privacy::PrivacyArgs;
 
+/// Columns of lines that go to a file or another program.
+pub(crate) const PIPE_COLUMNS: u16 = 100;
 /// What a document in a file is called.
 pub(crate) const REPORT: &str = "report";
 
@@ -186,14 +188,14 @@ impl OutputArgs {
         let form = self.form_of(document.schema())?;
         let to_terminal = self.output.is_none() && world.terminal.stdout;
         let color = match self.color {
-            Color::Auto => to_terminal && !world.terminal.no_color,
+            Color::Auto => self.output.is_none() && world.terminal.may_be_coloured(),
             Color::Always => true,
             Color::Never => false,
         };
         let width = if to_terminal {
             world.terminal.width
         } else {
-            100
+            PIPE_COLUMNS
         };
         let options = Options {
             color,

@@ -2,7 +2,7 @@
 
 use std::io::{Write, stderr};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle as Style};
@@ -22,12 +22,33 @@ enum Lines {
 /// A line of bytes says so many more than the one before, or a hundredth more.
 const BYTES_STEP: u64 = 1 << 20;
 
-/// A bar that may be hidden, and the flag that stops the run.
+/// While nobody knows how much lies ahead: no share, and no time left.
+const UNKNOWN_TOTAL: &str = "{spinner} {bytes} read, {bytes_per_sec}, {elapsed}";
+/// The share of all that lies ahead.
+const KNOWN_TOTAL: &str = "{spinner} {bar:32} {percent} %, {elapsed}, {eta} left";
+/// All that was foreseen is read, and the run looks at more than that.
+const LAST_PART: &str = "{spinner} {bar:32} 99 %, {elapsed}, the last part";
+/// Without a total, plain progress has a line at this many bytes, and at each doubling of them.
+const FIRST_LINE_BYTES: u64 = 256 << 20;
+
+/// A bar that may be hidden, and the flag that stops the run. It never falls back, and is full when
+/// the run is over.
 pub(crate) struct Bar {
     bar: ProgressBar,
     interrupted: Arc<AtomicBool>,
     lines: Lines,
     told: std::sync::Mutex<u64>,
+    /// Bytes that lay ahead until everything was foreseen; nothing where steps are counted.
+    bytes: Option<Ahead>,
+}
+
+/// Bytes of a run.
+#[derive(Default)]
+struct Ahead {
+    expected: AtomicU64,
+    /// All of them were expected.
+    is_foreseen: AtomicBool,
+    is_last_part: AtomicBool,
 }
 
 impl Bar {
@@ -37,8 +58,10 @@ impl Bar {
         terminal: Terminal,
         interrupted: &Arc<AtomicBool>,
     ) -> Self {
-        let bar = Bar::new(output, terminal, interrupted, 0);
-        bar.style("{spinner} {bar:32} {bytes} of {total_bytes}, {bytes_per_sec}, {eta} left");
+        let mut bar = Bar::new(output, terminal, interrupted, 0);
+        bar.bar.unset_length();
+        bar.bytes = Some(Ahead::default());
+        bar.style(UNKNOWN_TOTAL);
         bar
     }
 
@@ -85,6 +108,7 @@ impl Bar {
             interrupted: Arc::clone(interrupted),
             lines,
             told: std::sync::Mutex::new(0),
+            bytes: None,
         }
     }
 
@@ -121,7 +145,6 @@ impl Bar {
         self.bar.suspend(print);
     }
 
-    /// With plain progress, a line for every tenth of the way.
     fn line(&self) {
         match self.lines {
             Lines::None => {}
@@ -139,12 +162,23 @@ impl Bar {
         }
     }
 
+    /// A line for every tenth of the way; for every doubling of the bytes where nobody knows it.
     fn line_of_tenth(&self) {
-        let tenth = self.bar.position() * 10 / self.bar.length().unwrap_or(0).max(1);
+        let position = self.bar.position();
         let mut told = self.told.lock().expect("no thread panics with it");
-        if tenth > *told {
-            *told = tenth;
-            let _unheard = writeln!(stderr(), "{} % done", tenth * 10);
+        match self.bar.length() {
+            Some(length) => {
+                let tenth = position * 10 / length.max(1);
+                if tenth > *told {
+                    *told = tenth;
+                    let _unheard = writeln!(stderr(), "{} % done", tenth * 10);
+                }
+            }
+            None if position >= told.saturating_mul(2).max(FIRST_LINE_BYTES) => {
+                *told = position;
+                let _unheard = writeln!(stderr(), "{} MiB read", position >> 20);
+            }
+            None => {}
         }
     }
 
@@ -156,15 +190,71 @@ impl Bar {
 
 impl Progress for Bar {
     fn expect(&self, bytes: u64) {
-        self.bar.inc_length(bytes);
+        // What comes after all was foreseen moves the end of no bar.
+        if let Some(ahead) = &self.bytes
+            && !ahead.is_foreseen.load(Ordering::Relaxed)
+        {
+            ahead.expected.fetch_add(bytes, Ordering::Relaxed);
+        }
+    }
+
+    fn foresee(&self) {
+        let Some(ahead) = &self.bytes else {
+            return;
+        };
+        let expected = ahead.expected.load(Ordering::Relaxed);
+        if expected > 0 && !ahead.is_foreseen.swap(true, Ordering::Relaxed) {
+            *self.told.lock().expect("no thread panics with it") = 0;
+            self.bar.set_length(expected);
+            self.style(KNOWN_TOTAL);
+        }
     }
 
     fn advance(&self, bytes: u64) {
-        self.bar.inc(bytes);
+        match (&self.bytes, self.bar.length()) {
+            (Some(ahead), Some(length)) => {
+                let left = length.saturating_sub(self.bar.position()).saturating_sub(1);
+                self.bar.inc(bytes.min(left));
+                if bytes > left && !ahead.is_last_part.swap(true, Ordering::Relaxed) {
+                    self.style(LAST_PART);
+                }
+            }
+            _ => self.bar.inc(bytes),
+        }
         self.line();
     }
 
     fn is_interrupted(&self) -> bool {
         self.interrupted.load(Ordering::Relaxed)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn bar() -> Bar {
+        Bar {
+            bar: ProgressBar::with_draw_target(Some(0), ProgressDrawTarget::hidden()),
+            interrupted: Arc::default(),
+            lines: false,
+            told: std::sync::Mutex::new(0),
+            bytes: Some(Ahead::default()),
+        }
+    }
+
+    #[test]
+    fn no_share_is_shown_before_all_is_foreseen_and_none_falls_back() {
+        let bar = bar();
+        bar.bar.unset_length();
+        bar.expect(100);
+        bar.advance(40);
+        assert_eq!(bar.bar.length(), None);
+        bar.expect(100);
+        bar.foresee();
+        assert_eq!((bar.bar.position(), bar.bar.length()), (40, Some(200)));
+        bar.expect(1000);
+        bar.advance(500);
+        assert_eq!((bar.bar.position(), bar.bar.length()), (199, Some(200)));
     }
 }

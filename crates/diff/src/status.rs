@@ -36,7 +36,7 @@ pub(crate) fn compare(sides: Sides<'_>, document: &mut DiffDocument) {
     if standing == Standing::Apart {
         document.coverage.not_checked.push(NotChecked {
             what: "the status of transactions: pg_xact, pg_multixact, pg_commit_ts".into(),
-            why: "their pages carry no LSN, and the copies were not shut down at one checkpoint"
+            why: "their pages carry no LSN: they are compared where both copies were shut down at one checkpoint"
                 .into(),
             inherent: true,
         });

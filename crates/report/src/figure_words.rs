@@ -21,6 +21,9 @@ pub(crate) fn value(kind: &FigureKind, figure: &Figure) -> String {
         (Figure::Count(number), _) => count(*number),
         (Figure::Real(number), Unit::Percent) => format!("{number:.2} %"),
         (Figure::Real(number), _) => trimmed(*number),
+        (Figure::Spread(own), Unit::Day) if own.minimum == own.maximum => {
+            date(i64::try_from(own.minimum).unwrap_or(i64::MAX))
+        }
         (Figure::Spread(own), Unit::Day) => {
             let day = |day: u64| date(i64::try_from(day).unwrap_or(i64::MAX));
             format!("{} to {}", day(own.minimum), day(own.maximum))
@@ -50,6 +53,9 @@ pub(crate) fn interval(own: &MeasuredRelation, section: &str, kind: &FigureKind)
 }
 
 fn spread(own: &Spread) -> String {
+    if own.minimum == own.maximum {
+        return count(own.minimum);
+    }
     format!(
         "{} to {}, mean {:.2}, mostly {}",
         count(own.minimum),

@@ -12,6 +12,7 @@ pub(crate) const SUBJECT: &str = "<meta name=subject content=\"";
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Neighbour {
     link: String,
+    file: String,
     command: String,
     subject: String,
     title: String,
@@ -28,6 +29,7 @@ impl Neighbour {
         let command = between(GENERATOR, '"')?;
         command.starts_with("pgclinic ").then_some(Neighbour {
             link: link_to(file),
+            file: file.to_owned(),
             command,
             subject: between(SUBJECT, '"')?,
             title: between("<title>", '<')?,
@@ -47,8 +49,8 @@ pub(crate) fn links(view: &View, all: &[Neighbour]) -> Option<Block> {
     let items = same.map(|own| {
         let link = Look::Link(own.link.clone());
         Words::default()
-            .and(link, &own.command)
-            .plain(format!("  {}", own.title))
+            .and(link, &own.file)
+            .plain(format!("  {}: {}", own.command, own.title))
     });
     let listed = list(items);
     (!listed.is_empty()).then(|| on_page(vec![section("Reports beside this one").of(listed)]))

@@ -7,6 +7,9 @@ use pgclinic_model::document::{
 
 use crate::words::{self, count, count_of, plural};
 
+/// Runs of line pointers that are named.
+const ITEMS_SHOWN: usize = 12;
+
 /// What was written, and what of it or beside it is not as it was.
 pub(crate) fn extent(account: &SalvageReport) -> Vec<String> {
     let totals = &account.totals;
@@ -202,20 +205,73 @@ pub(crate) fn column_words(column: &ColumnAs) -> String {
     format!("{} is {}: {}", column.column, column.written_as, column.why)
 }
 
-/// `block 7, item 3, column body: …`.
-pub(crate) fn place_words(place: &LossPlace) -> String {
-    let mut words = if place.in_toast {
-        format!("TOAST block {}", place.block)
+/// How the reason of a row begins that was found by its structure, and is not lost.
+pub(crate) const CARVED: &str = "carved: ";
+
+/// Line pointers of one page with one reason.
+pub(crate) struct PlaceGroup<'a> {
+    first: &'a LossPlace,
+    items: Vec<u16>,
+    /// Why.
+    pub(crate) why: &'a str,
+}
+
+impl PlaceGroup<'_> {
+    /// So many places.
+    pub(crate) fn len(&self) -> u64 {
+        count_of(self.items.len()).max(1)
+    }
+}
+
+/// Places one after the other that say the same are one.
+pub(crate) fn grouped(places: &[LossPlace]) -> Vec<PlaceGroup<'_>> {
+    let mut groups: Vec<PlaceGroup<'_>> = Vec::new();
+    for place in places {
+        let is_same = |own: &LossPlace| {
+            let same = |of: &LossPlace| (of.block, of.in_toast, of.column.clone());
+            same(own) == same(place) && own.why == place.why && own.item.is_some()
+        };
+        match (groups.last_mut(), place.item) {
+            (Some(group), Some(item)) if is_same(group.first) => group.items.push(item),
+            _ => groups.push(PlaceGroup {
+                first: place,
+                items: place.item.into_iter().collect(),
+                why: &place.why,
+            }),
+        }
+    }
+    groups
+}
+
+/// `block 7, items 3-5, column body: …`.
+pub(crate) fn place_words(place: &PlaceGroup<'_>) -> String {
+    let LossPlace {
+        block,
+        in_toast,
+        column,
+        ..
+    } = place.first;
+    let mut words = if *in_toast {
+        format!("TOAST block {block}")
     } else {
-        format!("block {}", place.block)
+        format!("block {block}")
     };
-    if let Some(item) = place.item {
-        words.push_str(&format!(", item {item}"));
+    match place.items.as_slice() {
+        [] => {}
+        [one] => words.push_str(&format!(", item {one}")),
+        more => {
+            let ranges = words::to_ranges(more.iter().map(|item| u64::from(*item)));
+            words.push_str(&format!(
+                ", items {}",
+                words::block_ranges(&ranges, ITEMS_SHOWN)
+            ));
+        }
     }
-    if let Some(column) = &place.column {
-        words.push_str(&format!(", column {}", column));
+    if let Some(column) = column {
+        words.push_str(&format!(", column {column}"));
     }
-    format!("{words}: {}", place.why)
+    let why = place.why.strip_prefix(CARVED).unwrap_or(place.why);
+    format!("{words}: {why}")
 }
 
 /// `1,500 written, 1,400 live, 2 carved, 21 lost`.

@@ -270,9 +270,21 @@ pub(crate) fn to_ranges(numbers: impl IntoIterator<Item = u64>) -> Vec<[u64; 2]>
     ranges
 }
 
-/// `found block 12, bytes [5120,5632], candidates byte 182 bit 0`; lists of nothing say nothing.
+/// `found block 12, bytes 5120-5631, candidates byte 182 bit 0`; lists of nothing say nothing, and
+/// neither does the length of one that is shown whole.
 pub(crate) fn facts(facts: &Map<String, Value>) -> String {
+    let is_shown_whole = |name: &str, value: &Value| {
+        let list = name.strip_suffix("_total").and_then(|list| facts.get(list));
+        let shown = list.and_then(Value::as_array);
+        shown.is_some_and(|shown| value.as_u64() == Some(count_of(shown.len())))
+    };
     let parts = facts.iter().filter_map(|(name, value)| {
+        if is_shown_whole(name, value) {
+            return None;
+        }
+        if let Some(range) = range_of(name, value) {
+            return Some(byte_range(range));
+        }
         let name = name.replace('_', " ");
         match value {
             Value::String(text) => Some(format!("{name} {text}")),
@@ -285,6 +297,14 @@ pub(crate) fn facts(facts: &Map<String, Value>) -> String {
         }
     });
     parts.collect::<Vec<_>>().join("; ")
+}
+
+/// Half-open offsets of bytes.
+fn range_of(name: &str, value: &Value) -> Option<[u64; 2]> {
+    match (name, value.as_array()?.as_slice()) {
+        ("bytes", [start, end]) => Some([start.as_u64()?, end.as_u64()?]),
+        _ => None,
+    }
 }
 
 /// `data directory, PostgreSQL 18, 8 KiB blocks, data checksums on, shut down`.

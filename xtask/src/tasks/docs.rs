@@ -1,7 +1,8 @@
 //! `docs/rules/README.md`, `docs/guide/articles.md`, `docs/signs.md` and the index of
 //! `docs/guide/messages`, which the program writes from its registers; the words of the program;
-//! and the pages of the messages, for which it runs every scenario on a real server.
+//! the picture of the README; and the pages of the messages, for which it runs every scenario on a real server.
 
+mod picture;
 mod vocabulary;
 
 use std::path::{Path, PathBuf};
@@ -13,7 +14,7 @@ use crate::{repository, shell};
 
 pub(crate) const TASK: Task = Task {
     name: "docs",
-    summary: "writes docs/rules/README.md, docs/guide/articles.md, docs/signs.md and the index of docs/guide/messages from their registers, and the words of the program for --redact; --messages runs every scenario on a real PostgreSQL and writes the pages there, --only NAME one of them; --check only compares; --pgclinic PROGRAM asks that one instead of building it",
+    summary: "writes docs/rules/README.md, docs/guide/articles.md, docs/signs.md and the index of docs/guide/messages from their registers, the words of the program for --redact, and the picture of the README where its page has changed; --messages runs every scenario on a real PostgreSQL and writes the pages there, --only NAME one of them; --check only compares; --pgclinic PROGRAM asks that one instead of building it",
     in_ci: Some(&["--check"]),
     run,
 };
@@ -37,7 +38,9 @@ fn run(words: &[String]) -> Outcome {
     let program = args.value("--pgclinic")?;
     args.finish()?;
 
-    let fresh = generate(program.as_deref(), messages, only.as_deref())?;
+    let mut fresh = generate(program.as_deref(), messages, only.as_deref())?;
+    let page = picture::page(&|| started(program.as_deref()))?;
+    fresh.push((picture::OUTLINE.to_owned(), page.outline.clone()));
     let root = repository::root();
     let stale = fresh.iter().filter(|(kept, text)| {
         let now = std::fs::read_to_string(root.join(kept));
@@ -49,6 +52,9 @@ fn run(words: &[String]) -> Outcome {
         let names = names.join(", ");
         return Err(format!("stale, `cargo xtask docs` writes it: {names}"));
     }
+    if stale.iter().any(|(kept, _)| kept == picture::OUTLINE) {
+        picture::take(&page)?;
+    }
     for (kept, text) in stale {
         let path = root.join(kept);
         std::fs::write(&path, text).map_err(at(&path))?;
@@ -57,16 +63,21 @@ fn run(words: &[String]) -> Outcome {
     Ok(())
 }
 
+/// pgclinic, without its words.
+fn started(program: Option<&str>) -> std::process::Command {
+    match program {
+        Some(program) => shell::command(program, &[]),
+        None => shell::command("cargo", &["run", "--quiet", "-p", "pgclinic-cli", "--"]),
+    }
+}
+
 /// The path and the text of each page, as the program writes them now.
 fn generate(
     program: Option<&str>,
     messages: bool,
     only: Option<&str>,
 ) -> Result<Vec<(String, String)>, String> {
-    let mut command = match program {
-        Some(program) => shell::command(program, &[]),
-        None => shell::command("cargo", &["run", "--quiet", "-p", "pgclinic-cli", "--"]),
-    };
+    let mut command = started(program);
     command.arg("generate-docs");
     let folder = repository::target().join("generated-docs");
     std::fs::create_dir_all(&folder).map_err(at(&folder))?;

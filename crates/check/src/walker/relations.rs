@@ -47,6 +47,44 @@ impl Task<'_> {
     }
 }
 
+/// What the comparisons of some relations are of the whole run: as much as their pass was where all
+/// that lies ahead was foreseen, so that the share which is done never falls and the bar is full at
+/// the end; else the bytes that they read.
+struct Share<'a> {
+    progress: &'a dyn Progress,
+    foreseen: Option<u64>,
+}
+
+impl<'a> Share<'a> {
+    fn after_pass_of(jobs: &[ForkCx<'_>], progress: &'a dyn Progress, books: &RunLedger) -> Self {
+        let bytes = || jobs.iter().map(|job| job.files.bytes()).sum();
+        Share {
+            progress,
+            foreseen: books.is_foreseen.then(bytes),
+        }
+    }
+
+    fn begins(&self, bytes: u64) {
+        match self.foreseen {
+            None => self.progress.expect(bytes),
+            Some(all) if bytes == 0 => self.progress.advance(all),
+            Some(_) => {}
+        }
+    }
+
+    /// So many of all bytes were compared.
+    fn advance(&self, bytes: u64, of: u64) {
+        let share = match self.foreseen {
+            Some(all) => {
+                let share = u128::from(bytes) * u128::from(all) / u128::from(of.max(1));
+                u64::try_from(share).unwrap_or(all)
+            }
+            None => bytes,
+        };
+        self.progress.advance(share);
+    }
+}
+
 /// Runs every check that fits, and keeps what it finds: those that use all threads one after the
 /// other, then one of the others a thread.
 pub(crate) fn run(
@@ -59,6 +97,7 @@ pub(crate) fn run(
     books: &mut RunLedger,
 ) {
     let jobs = neighbours.forks();
+    let share = Share::after_pass_of(jobs, progress, books);
     left_out::tell(jobs, catalog, options, books);
     if options.selection.blocks.is_some() {
         return;
@@ -72,7 +111,7 @@ pub(crate) fn run(
     }
     tasks.retain(|task| neighbours.is_in_reach(task.job));
     let bytes: u64 = tasks.iter().map(bytes_of).sum();
-    progress.expect(bytes);
+    share.begins(bytes);
     let one = |task: &Task<'_>, threads: usize| {
         let mut findings = Findings::of_relation();
         let relation = RelationCx {
@@ -89,7 +128,7 @@ pub(crate) fn run(
         if !progress.is_interrupted() {
             task.check.check(&relation, &mut findings);
         }
-        progress.advance(bytes_of(task));
+        share.advance(bytes_of(task), bytes);
         Compared {
             findings,
             is_broken_off: progress.is_interrupted(),

@@ -29,6 +29,7 @@ use crate::collator::ServerCollator;
 use crate::commands::{Command, measure};
 use crate::env::Env;
 use crate::exit::{Exit, FailOnArgs, Failure, ResultClass};
+use crate::foreseen;
 use crate::ignored_findings::IgnoreArgs;
 use crate::machine;
 use crate::near_names::why_nothing;
@@ -321,6 +322,7 @@ impl Arguments {
         self.let_it_go_first(&opened, world);
         let (options, anew) = self.since(&opened, options_of(self, world), world)?;
         let bar = Bar::of_bytes(&self.output, world.terminal, &world.interrupted);
+        foresee(&opened, &options, &bar);
         let mut done = checked(
             &opened,
             &options,
@@ -521,6 +523,20 @@ impl Arguments {
         let checked = check_archives(&archive, &options, &bar);
         bar.finish();
         checked
+    }
+}
+
+/// The comparisons of relations, which nobody can count before catalogs are read, are taken to be
+/// as much as the pass over their pages. Beside a server only the deepest level has them.
+fn foresee(opened: &OpenTarget, options: &CheckOptions, bar: &Bar) {
+    if let OpenTarget::Cluster(cluster) = opened
+        && options.since.is_none()
+    {
+        let times = match (options.level, cluster.is_running()) {
+            (Level::Pages, _) | (Level::Structure, true) => 1,
+            (Level::Structure, false) | (Level::Full, _) => 2,
+        };
+        foreseen::tell(cluster, &options.selection, times, bar);
     }
 }
 

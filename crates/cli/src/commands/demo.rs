@@ -61,6 +61,8 @@ impl Command for Demo {
                     .prefix("pgclinic-demo-")
                     .tempdir_in(&world.temp_folder)?;
                 show(folder.path(), world)?;
+                let removed = "All of it was removed; `pgclinic demo --to DIR` keeps it.";
+                writeln!(world.stdout, "{removed}")?;
             }
         }
         Ok(Exit::Healthy)

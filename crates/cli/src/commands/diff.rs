@@ -6,6 +6,7 @@ use std::time::Instant;
 use clap::{ArgMatches, Args, Command as ClapCommand, FromArgMatches};
 use pgclinic_cluster::Cluster;
 use pgclinic_diff::{DiffOptions, diff_clusters};
+use pgclinic_model::Progress as _;
 use pgclinic_model::document::{DIFF_SCHEMA, DiffDocument, DiffVerdict, NotChecked};
 use pgclinic_report::Document;
 use pgclinic_servers::ConnectionTarget;
@@ -14,7 +15,9 @@ use crate::args::{ChainArgs, LoadArgs, SelectionArgs};
 use crate::beside_a_server::{self, BesideAServer};
 use crate::commands::Command;
 use crate::env::Env;
+use crate::foreseen;
 use crate::exit::{Exit, FailOnArgs, Failure, ResultClass};
+use crate::near_names::nothing_selected;
 use crate::output::OutputArgs;
 use crate::progress::Bar;
 use crate::target::{self, Opening};
@@ -103,10 +106,13 @@ impl Command for Diff {
             && document.coverage.blocks == 0
             && document.forks.is_empty()
         {
-            let why = "Relations are written schema.name, * and ? are wild";
-            return Err(Failure::new(format!(
-                "the selection matches nothing in either copy. {why}"
-            )));
+            let opened = target::open_cluster(&arguments.a, Opening::new(world, None)).ok();
+            let copies = format!("{} and {}", document.a.spec, document.b.spec);
+            return Err(nothing_selected(
+                &arguments.selection,
+                &copies,
+                opened.as_ref().as_slice(),
+            ));
         }
         let exit = arguments
             .fail_on
@@ -174,6 +180,10 @@ impl Arguments {
             spec_b: b.spec.clone(),
         };
         let bar = Bar::of_bytes(&self.output, world.terminal, &world.interrupted);
+        for cluster in [&a.cluster, &b.cluster] {
+            foreseen::expect(cluster, &options.selection, 1, &bar);
+        }
+        bar.foresee();
         let beside = BesideAServer::new(&world.interrupted, None);
         let compared = diff_clusters(&a.cluster, &b.cluster, &options, &bar, &beside);
         bar.finish();

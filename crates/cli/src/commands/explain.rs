@@ -1,6 +1,7 @@
 //! `pgclinic explain RULE`, `"server message" [PGDATA]` or `< postgresql.log`: the textbook,
 //! offline.
 
+use std::io;
 use std::path::{Path, PathBuf};
 
 use clap::{ArgMatches, Args, Command as ClapCommand, FromArgMatches};
@@ -11,11 +12,13 @@ use pgclinic_explain::server_messages::{
     FIRST_LINE, Facts, Match, SERVER_MESSAGES, explain_message, explain_rule, message_named, names,
     render, render_unknown, resolve,
 };
+use pgclinic_report::{Options, write_manual};
 
 use crate::commands::Command;
 use crate::env::Env;
 use crate::exit::{Exit, Failure};
 use crate::near_names::meant;
+use crate::output::{PIPE_COLUMNS, closed_pipe};
 use crate::target::{self, Opening};
 
 /// Entries after which somebody is asked whether to go on.
@@ -65,10 +68,25 @@ impl Command for Explain {
             None | Some("-") => (explained_log(pgdata, world)?, Exit::Healthy),
             Some(text) => explained(text, pgdata, world)?,
         };
-        write!(world.stdout, "{answer}")
+        written(&answer, arguments.list, world)
+            .or_else(closed_pipe)
             .map_err(|error| Failure::new(format!("cannot write to stdout: {error}")))?;
         Ok(exit)
     }
+}
+
+/// Lists are lines already; all other answers are pages of Markdown.
+fn written(answer: &str, is_list: bool, world: &mut Env<'_>) -> io::Result<()> {
+    if is_list {
+        return world.stdout.write_all(answer.as_bytes());
+    }
+    let terminal = world.terminal;
+    let options = Options {
+        color: terminal.may_be_coloured(),
+        width: if terminal.stdout { terminal.width } else { PIPE_COLUMNS },
+        ..Options::default()
+    };
+    write_manual(answer, &options, &mut *world.stdout)
 }
 
 fn list() -> String {

@@ -13,6 +13,7 @@ mod journal;
 mod live;
 mod prove;
 mod saved_plan;
+mod shown_commands;
 mod start;
 mod status;
 mod wal;

@@ -47,7 +47,8 @@ struct Arguments {
     copy_to: Option<PathBuf>,
     /// Directory for the journal
     ///
-    /// By default beside the data directory.
+    /// By default beside the data directory, as PGDATA.INJURY.journal; what changes is written to
+    /// journal.json in it first.
     #[arg(long, value_name = "DIR")]
     journal: Option<PathBuf>,
     /// Undo the injury of this journal

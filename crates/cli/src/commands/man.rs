@@ -3,12 +3,12 @@
 use std::path::{Path, PathBuf};
 
 use clap::{ArgMatches, Args, Command as ClapCommand, FromArgMatches};
-use clap_mangen::Man;
 
 use crate::command_line;
 use crate::commands::Command;
 use crate::env::Env;
 use crate::exit::{Exit, Failure};
+use crate::manual_page::manual_page;
 use crate::output::closed_pipe;
 
 #[derive(Debug, Args)]
@@ -49,20 +49,16 @@ impl Command for ManPage {
             write_all(&command, command.get_name(), folder)?;
             return Ok(Exit::Healthy);
         }
-        let command = named(command, &arguments.command)?;
-        let mut page = Vec::new();
-        Man::new(command).render(&mut page)?;
-        world.stdout.write_all(&page).or_else(closed_pipe)?;
+        let page = manual_page(named(command, &arguments.command)?)?;
+        world.stdout.write_all(page.as_bytes()).or_else(closed_pipe)?;
         Ok(Exit::Healthy)
     }
 }
 
 /// The page of this command, and those of its commands.
 fn write_all(command: &ClapCommand, name: &str, folder: &Path) -> Result<(), Failure> {
-    let page = Man::new(with_name(command.clone(), name));
-    page.render(&mut std::fs::File::create(
-        folder.join(format!("{name}.1")),
-    )?)?;
+    let page = manual_page(with_name(command.clone(), name))?;
+    std::fs::write(folder.join(format!("{name}.1")), page)?;
     let shown = command.get_subcommands().filter(|own| !own.is_hide_set());
     for own in shown.filter(|own| own.get_name() != "help") {
         write_all(own, &format!("{name}-{}", own.get_name()), folder)?;

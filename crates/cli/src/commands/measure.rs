@@ -18,6 +18,8 @@ use crate::beside_a_server;
 use crate::commands::Command;
 use crate::env::Env;
 use crate::exit::{Exit, FailOnArgs, Failure, ResultClass};
+use crate::foreseen;
+use crate::near_names::nothing_selected;
 use crate::output::OutputArgs;
 use crate::progress::Bar;
 use crate::server_facts;
@@ -115,11 +117,13 @@ impl Command for MeasureCommand {
         }
         document.elapsed_s = start.elapsed().as_secs_f64();
         if document.relations.is_empty() && !document.interrupted {
-            let why = "Relations are written schema.name, * and ? are wild";
             let spec = &document.target.spec;
-            return Err(Failure::new(format!(
-                "no relation of {spec} was asked for. {why}"
-            )));
+            let opened = target::open_cluster(&arguments.target, Opening::new(world, None)).ok();
+            return Err(nothing_selected(
+                &arguments.selection,
+                spec,
+                opened.as_ref().as_slice(),
+            ));
         }
         let classes = class_of(&document);
         let exit = arguments
@@ -158,6 +162,9 @@ impl Arguments {
             server: server_facts::of(&cluster, named),
         };
         let bar = Bar::of_bytes(&self.output, world.terminal, &world.interrupted);
+        if options.sample_percent.is_none() {
+            foreseen::tell(&cluster, &options.selection, 1, &bar);
+        }
         let mut document = measure_cluster(&cluster, &options, &bar);
         bar.finish();
         document.notes.extend(unseen.map(UndetectedServer::note));

@@ -19,7 +19,7 @@ use pgclinic_salvage::{
 };
 
 use pgclinic_model::Progress;
-use pgclinic_model::document::{NotChecked, Outcome, SalvageReport};
+use pgclinic_model::document::{NotChecked, Outcome, SalvageDestination, SalvageReport};
 use pgclinic_salvage::schema::given::{GivenTable, tables_in};
 use pgclinic_servers::ConnectionTarget;
 use stream::Parts;
@@ -31,6 +31,7 @@ use crate::commands::Command;
 use crate::destination::refuse_early_beside;
 use crate::env::{Env, Terminal};
 use crate::exit::{Exit, FailOnArgs, Failure, ResultClass};
+use crate::near_names::nothing_selected;
 use crate::output::{Color, OutputArgs, ProgressStyle};
 use crate::privacy::PrivacyArgs;
 use crate::progress::Bar;
@@ -43,6 +44,7 @@ use crate::undetected_server::{UndetectedServer, Watch};
 /// The account's name in the destination, and that of its page.
 const ACCOUNT: &str = "salvage.json";
 const PAGE: &str = "salvage.html";
+const LOAD_SCRIPT: &str = "load.sql";
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 enum RowsName {
@@ -235,9 +237,11 @@ impl Command for Salvage {
         };
         let summary = arguments.summary();
         let bar = Bar::of_bytes(&summary, world.terminal, &world.interrupted);
+        let destination = destination_of(&options);
         let account = salvaged(&arguments, server, options, parts, &bar, world);
         bar.finish();
         let mut account = account?;
+        account.destination = Some(with_load_script(destination));
         account.elapsed_s = start.elapsed().as_secs_f64();
         let exit = arguments
             .fail_on
@@ -262,6 +266,33 @@ impl Command for Salvage {
         }
         Ok(exit)
     }
+}
+
+/// Where the rows go.
+fn destination_of(options: &SalvageOptions) -> SalvageDestination {
+    let (kind, spec) = match &options.destination {
+        Destination::Folder(path) => ("directory", Some(path.display().to_string())),
+        Destination::Server(target) => ("server", Some(target.to_string())),
+        Destination::Stream(_) => ("stdout", None),
+    };
+    SalvageDestination {
+        kind: kind.into(),
+        spec,
+        load_script: None,
+        with_schema: options.ddl.is_some(),
+    }
+}
+
+/// The directory that was made goes by its whole path, with what loads it, if it could be written.
+fn with_load_script(mut destination: SalvageDestination) -> SalvageDestination {
+    if let ("directory", Some(path)) = (destination.kind.as_str(), &destination.spec) {
+        let path = PathBuf::from(path);
+        let is_there = path.join(LOAD_SCRIPT).is_file();
+        destination.load_script = is_there.then(|| LOAD_SCRIPT.to_owned());
+        destination.spec = Some(target::spec_of(&path));
+    }
+    destination.with_schema &= destination.load_script.is_some();
+    destination
 }
 
 /// The account is written: there is nothing to be gone on with.
@@ -335,7 +366,16 @@ fn salvaged(
         return Err(Failure::new(why));
     }
     let read = &cluster;
-    let mut account = stream::taken(parts, world, move || salvage(read, &options, progress))?;
+    let spec = options.spec.clone();
+    let work = move || {
+        salvage(read, &options, progress).map_err(|error| match error {
+            SalvageError::NothingSelected => {
+                nothing_selected(&arguments.selection, &spec, &[read])
+            }
+            other => other.into(),
+        })
+    };
+    let mut account = stream::taken(parts, world, work)?;
     account
         .not_salvaged
         .extend(unseen.map(UndetectedServer::gap));

@@ -17,7 +17,7 @@ fn a_log_on_stdin_is_told_once_per_cause() {
         let out = pgclinic_reading(arguments, LOG).exits(0).out;
         assert!(out.starts_with("First of all take a copy"), "{out}");
         assert!(out.contains("6 lines with 4 entries"), "{out}");
-        let heading = "# invalid-page: 2 times, from 2026-11-25 08:00:01.124 CET to 2026-11-25 08:00:02.123 CET";
+        let heading = "invalid-page: 2 times, from 2026-11-25 08:00:01.124 CET to 2026-11-25 08:00:02.123 CET\n";
         assert!(out.contains(heading), "{out}");
         assert!(out.contains("- blocks: 5, 7\n"), "{out}");
         assert!(
@@ -53,7 +53,7 @@ fn names_terms_and_sqlstates_have_pages_and_misspelt_ones_are_guessed() {
     ] {
         let out = pgclinic(&["explain", name]).exits(0).out;
         assert!(
-            out.contains("**Never**") && out.contains("Next steps:"),
+            out.contains("Never ") && out.contains("Next steps:") && !out.contains("**"),
             "{name}: {out}"
         );
     }
@@ -75,7 +75,7 @@ fn names_terms_and_sqlstates_have_pages_and_misspelt_ones_are_guessed() {
 fn a_translated_message_is_known_by_its_state() {
     let message = "FEHLER:  XX001: ungültige Seite in Block 5 von Relation »base/5/16384«";
     let out = pgclinic(&["explain", message]).exits(0).out;
-    assert!(out.contains("# data-corrupted"), "{out}");
+    assert!(out.contains("data-corrupted"), "{out}");
     assert!(
         out.contains("pgclinic inspect PGDATA --filenode 16384 --block 5"),
         "{out}"

@@ -21,6 +21,15 @@ fn a_misspelt_name_meets_the_one_that_is_near() {
     says("check", &["--relation", "ordres"], "(did you mean orders");
     says("check", &["--database", "shp"], "(did you mean shop?).");
     says("check", &["--relation", "nothing.of_it"], "matches nothing");
+    says("measure", &["--relation", "public.ordres"], orders);
+    let rows = folder.path().join("rows");
+    let to = ["--relation", "public.ordres", "--to", text(&rows)];
+    says("salvage", &to, orders);
+    says(
+        "diff",
+        &[text(&pgdata), "--relation", "public.ordres"],
+        orders,
+    );
     let sector = "there is no injury zeroed-secto (did you mean zeroed-sector";
     says("injure", &["--injury", "zeroed-secto"], sector);
     let drill = pgclinic(&["drill", "--injury", "zeroed-secto"]).exits(2);
@@ -43,8 +52,10 @@ fn file_of(pgdata: &Path, relation: &str) -> String {
 }
 
 #[test]
-fn a_drill_of_an_unknown_injury_makes_nothing() {
-    let ran = pgclinic(&["drill", "--injury", "nosuch"]).exits(2);
-    assert!(ran.err.contains("nosuch"), "{}", ran.err);
-    assert_eq!(ran.err.lines().count(), 1, "{}", ran.err);
+fn a_drill_of_an_unknown_injury_or_scenario_makes_nothing() {
+    for option in ["--injury", "--scenario"] {
+        let ran = pgclinic(&["drill", option, "nosuch"]).exits(2);
+        assert!(ran.err.contains("nosuch"), "{}", ran.err);
+        assert_eq!(ran.err.lines().count(), 1, "{}", ran.err);
+    }
 }

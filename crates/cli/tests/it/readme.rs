@@ -85,20 +85,20 @@ fn what_is_said_of_installing_holds() {
         .expect("a version of Rust");
     let (version, _) = version.split_once('"').expect("its end");
     assert!(install.contains(&format!("Rust {version} or newer")));
-    let [command] = commands(install)[..] else {
+    let [deb, script, command] = commands(install)[..] else {
         panic!("{install}")
     };
+    assert_eq!(deb, "sudo dpkg -i target/dist/pgclinic_*.deb");
+    assert_eq!(script, "sudo sh target/dist/install.sh");
     let task = command.strip_prefix("cargo xtask ").expect("a task");
     let source = file(&format!("xtask/src/tasks/{task}.rs"));
     assert!(source.contains(&format!("name: \"{task}\"")));
     // That it is static, and works where nothing else is, the task tries itself.
-    assert!(install.contains("one static binary, `target/dist/pgclinic`"));
+    assert!(install.contains("the one static binary, `target/dist/pgclinic`"));
     for words in ["target/dist/pgclinic", "target-feature=+crt-static"] {
         assert!(source.contains(words), "{words}");
     }
-    assert!(
-        install.contains("`sh target/dist/install.sh` verifies and installs below `/usr/local`")
-    );
+    assert!(install.contains("verifies the archive beside it and installs below `/usr/local`"));
     let script = file("packaging/install.sh");
     for words in ["\nprefix=/usr/local\n", "sha256sum -c"] {
         assert!(script.contains(words), "{words}");
@@ -157,6 +157,28 @@ fn the_exit_codes_and_the_page_are_as_it_says() {
     // What is damaged, and its code, is the example above.
     let manual = pgclinic(&["explain", "checksum-mismatch"]).exits(0);
     assert!(manual.out.contains("checksum-mismatch"), "{}", manual.out);
+}
+
+/// What a critical server prints is tried where one is made; here, that each name is there.
+#[test]
+fn what_is_said_of_watching_holds() {
+    let section = section("Watch a running server");
+    let help = pgclinic(&["watch", "--help"]).exits(0).out;
+    for option in ["--once", "--format", "--listen"] {
+        assert!(
+            section.contains(option) && help.contains(option),
+            "{option}"
+        );
+    }
+    let formats = pgclinic(&["watch", "postgres:///x", "--once", "--format", "no"]).exits(2);
+    assert!(formats.err.contains("nagios"), "{}", formats.err);
+    let signs = file("docs/signs.md");
+    let named = section.lines().filter_map(|line| line.strip_prefix("  - "));
+    let named: Vec<&str> = named.filter_map(|line| line.split(':').next()).collect();
+    assert!(named.len() > 1, "{named:?}");
+    for sign in named {
+        assert!(signs.contains(sign), "{sign}");
+    }
 }
 
 #[test]

@@ -68,8 +68,8 @@ pub use rehearsal::{
 pub use salvage::{
     CheckAccount, ColumnAs, CountAccount, DoubtfulObject, Estimate, INDEX_ENTRIES, INDEX_KEYS,
     IndexCount, KEYS_MAX, LargeObjectsAccount, LossPlace, LostBy, LostDatabase, LostKeys, Outcome,
-    PLACES_MAX, PageNotes, REFUSED_ROW, ROOT_BLOCKS, ReplayAccount, RowCounts, SalvageReport,
-    SequenceAccount, SnapshotAccount, TableAccount, Tally,
+    PLACES_MAX, PageNotes, REFUSED_ROW, ROOT_BLOCKS, ReplayAccount, RowCounts, SalvageDestination,
+    SalvageReport, SequenceAccount, SnapshotAccount, TableAccount, Tally,
 };
 pub use start_drill::{
     START_DRILL_SCHEMA, StartDrillCell, StartDrillCure, StartDrillDocument, StartDrillTable,

@@ -154,7 +154,10 @@ fn relations<'a>(
 ) -> Vec<&'a MeasuredRelation> {
     let mut relations: Vec<&MeasuredRelation> = document.relations.iter().collect();
     relations.sort_by_key(|own| (own.is_servers(), Reverse(own.bytes)));
-    let rest = relations.split_off(relations.len().min(RELATIONS_MAX));
+    // Nobody watches the server's own beside those of users.
+    let own = relations.partition_point(|own| !own.is_servers());
+    let shown = if own == 0 { relations.len() } else { own };
+    let rest = relations.split_off(shown.min(RELATIONS_MAX));
     let bytes = document.relations.iter().map(|own| own.bytes);
     let totals = [
         (
@@ -169,7 +172,7 @@ fn relations<'a>(
         ),
         (
             "pgclinic_relations_left_out",
-            "smaller ones without metrics of their own, which --relation gives",
+            "smaller ones and those of the server itself, without metrics of their own, which --relation gives",
             rest.len() as f64,
         ),
     ];

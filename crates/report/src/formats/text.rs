@@ -1,11 +1,14 @@
 //! For a terminal, a log or a mail: the verdict first, then the worst.
 
 mod dump;
+mod manual;
 mod printer;
 mod sheet;
 mod table;
 
 use std::io;
+
+pub use manual::write_manual;
 
 use crate::view::{self, View};
 use crate::{Document, Format, Options};

@@ -43,6 +43,7 @@ const KEPT: &[&str] = &[
     "injury",
     "kind",
     "level",
+    "load_script",
     "lp_flags",
     "older",
     "outcome",

@@ -1,9 +1,12 @@
 //! What a check found: the answer, what was not checked, then relation by relation, the worst
 //! first.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
-use pgclinic_model::document::{CheckDocument, Coverage, Evidence, Place, Verdict as Answer};
+use pgclinic_model::Severity;
+use pgclinic_model::document::{
+    CheckDocument, Coverage, Evidence, Finding, Place, Verdict as Answer,
+};
 
 use super::picture::{ForkMap, PartsBar, Picture};
 use super::{
@@ -95,6 +98,7 @@ fn first_lines(document: &CheckDocument, groups: &[Group<'_>], meaning: Meaning)
         .bar(PartsBar::of_coverage(
             &document.coverage,
             damaged_bytes(document),
+            missing_bytes(document),
         ));
     let since = document.since.as_ref().map(|since| text(say::since(since)));
     vec![
@@ -104,11 +108,27 @@ fn first_lines(document: &CheckDocument, groups: &[Group<'_>], meaning: Meaning)
     ]
 }
 
-/// Bytes of pages that hold damage.
+/// Bytes of pages that hold damage, be it of the page or of a row on it.
 fn damaged_bytes(document: &CheckDocument) -> u64 {
     let ranges = document.relations.iter().flat_map(|fork| &fork.damaged);
     let blocks: u64 = ranges.map(|[start, end]| end.saturating_sub(*start)).sum();
+    let damage = document.findings.iter();
+    let damage = damage.filter(|own| own.severity == Severity::Damage);
+    let pages = damage.filter_map(|own| Some((own.place.path.as_str(), own.place.block?)));
+    let pages: BTreeSet<(&str, u32)> = pages.collect();
+    let blocks = blocks.max(count_of(pages.len()));
     blocks.saturating_mul(document.target.block_size.unwrap_or(0).into())
+}
+
+/// Bytes of blocks that other files name, and that are beyond the end of theirs.
+fn missing_bytes(document: &CheckDocument) -> u64 {
+    let size = u64::from(document.target.block_size.unwrap_or(0));
+    let fact = |own: &Finding, name: &str| own.facts.get(name)?.as_u64();
+    let blocks = document.findings.iter().filter_map(|own| {
+        let (first, last) = (fact(own, "first_missing")?, fact(own, "last_missing")?);
+        Some((last.checked_sub(first)?).saturating_add(1))
+    });
+    blocks.fold(0, u64::saturating_add).saturating_mul(size)
 }
 
 fn facts(document: &CheckDocument) -> Vec<(&'static str, Words)> {
@@ -166,7 +186,7 @@ fn overview(document: &CheckDocument, groups: &[Group<'_>]) -> Vec<Block> {
         columns("Relation | Kind | Worst | Findings > | Damaged pages > | Rows at risk >");
     let rows = groups.iter().map(|group| {
         let link = Look::Link(format!("#{}", group.place));
-        let worst = group.worst().unwrap_or(pgclinic_model::Severity::Note);
+        let worst = group.worst().unwrap_or(Severity::Note);
         Row::of(vec![
             Words::default().and(link, &group.name),
             group.kind.words().into(),

@@ -52,7 +52,7 @@ pub(super) fn view(document: &DiffDocument) -> View {
     View::new(
         "Two copies",
         "pgclinic diff",
-        &document.a.spec,
+        &format!("{} {}", document.a.spec, document.b.spec),
         &document.tool,
         blocks,
     )

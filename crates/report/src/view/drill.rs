@@ -7,8 +7,8 @@ use pgclinic_model::document::{
 use super::picture::{Fate, PartsBar};
 use super::{
     Block, Fold, Frame, Look, Meaning, Medium, Part, Row, Span, Style, Table, Tone, Verdict, View,
-    Words, before_the_end, card, entries, fold, in_terminal, left, looked_at, meaning, not_done,
-    number, on_page, reasons_of, rules, section, target_facts, text, words,
+    Words, card, entries, fold, in_terminal, left, looked_at, meaning, not_done, number, on_page,
+    reasons_of, rules, section, target_facts, words,
 };
 use crate::Options;
 use crate::words as say;
@@ -17,16 +17,8 @@ use crate::words::{count, count_of};
 pub(super) fn view(document: &DrillDocument, options: &Options<'_>) -> View {
     let (_, word) = outcome(document.interrupted, document.passed);
     let mut blocks = vec![
-        head(
-            "Drill",
-            &document.server,
-            document.seed,
-            looked_at(&document.target, &document.tool, &[level(document.level)]),
-        ),
-        on_page(vec![
-            Block::Verdict(banner(document)),
-            Block::Facts(counts(document)),
-        ]),
+        Block::Verdict(banner(document)),
+        on_page(vec![Block::Facts(counts(document))]),
     ];
     blocks.extend(not_done("Not checked", &document.coverage.not_checked));
     blocks.push(scoreboard(&document.rows));
@@ -48,7 +40,6 @@ pub(super) fn view(document: &DrillDocument, options: &Options<'_>) -> View {
         rules.map(String::as_str),
         options,
     )]));
-    blocks.push(before_the_end(&meaning::drill(document)));
     blocks.push(in_terminal(vec![Block::Verdict(last_line(document))]));
     View::new(
         format!("Drill {word}"),
@@ -79,18 +70,14 @@ impl DrillPage<'_> {
         let verdict = |more| verdict(self.outcome, self.extent.clone(), more);
         let server = format!("{}, seed {}", self.server, self.seed);
         let first = verdict(Some(server))
-            .about(self.about.clone())
-            .meaning(self.meaning.clone())
+            .about(self.about)
+            .meaning(self.meaning)
             .bar(self.bar);
         let mut blocks = vec![
-            head(self.title, self.server, self.seed, self.about),
-            on_page(vec![
-                Block::Verdict(first),
-                Block::Facts(target_facts(self.target)),
-            ]),
+            Block::Verdict(first),
+            on_page(vec![Block::Facts(target_facts(self.target))]),
         ];
         blocks.extend(own);
-        blocks.push(before_the_end(&self.meaning));
         blocks.push(in_terminal(vec![Block::Verdict(verdict(None))]));
         let title = format!("{} {}", self.title, self.outcome.1);
         View::new(title, self.command, &self.target.spec, self.tool, blocks)
@@ -116,12 +103,6 @@ pub(super) fn cells_left(interrupted: bool, left: u64) -> String {
     left.map_or_else(String::new, |left| {
         format!("; {} were not run", count(left))
     })
-}
-
-/// The first lines of a terminal, which ends with the verdict.
-fn head(title: &str, server: &str, seed: u64, about: Words) -> Block {
-    let title = section(format!("{title} on {server}, seed {seed}"));
-    in_terminal(vec![title.of(vec![text(about)])])
 }
 
 /// `level full`.

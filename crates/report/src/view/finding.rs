@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 use pgclinic_model::document::{Finding, Remedy};
+use pgclinic_model::verb_of;
 
 use super::{
     Block, Fold, Frame, Look, ParagraphStyle, Part, Step, Steps, Words, and_more, entries, fold,
@@ -172,9 +173,10 @@ fn followers(followers: &[&Finding]) -> Block {
     let named = rules.iter();
     let named = named.map(|(rule, number)| format!("{rule} × {}", count(*number)));
     let named = named.collect::<Vec<_>>().join(", ");
-    let total = count(count_of(followers.len()));
+    let number = count_of(followers.len());
+    let (total, verb) = (count(number), verb_of(number, "follow"));
     let title =
-        words(format!("and {total} more that follow from it:")).on_page(format!(" {named}"));
+        words(format!("and {total} more that {verb} from it:")).on_page(format!(" {named}"));
     let longest = rules.iter().map(|(_, number)| count(*number).len());
     let column = longest.max().unwrap_or(0) + 3;
     let rows = rules.iter().map(|(rule, number)| {

@@ -1,5 +1,6 @@
 //! A page taken apart: its header, its items with their values, its bytes.
 
+use pgclinic_model::Severity;
 use pgclinic_model::document::{Field, InspectDocument, ItemAnatomy, PageAnatomy, ValueAnatomy};
 
 use super::picture::{Picture, Strip};
@@ -51,8 +52,13 @@ pub(super) fn view(document: &InspectDocument, options: &Options<'_>) -> View {
 fn title(document: &InspectDocument) -> Verdict {
     let kind = &document.anatomy.page_kind;
     let blocks = plural(document.blocks, "block");
+    let mut findings = document.findings.iter();
+    let tone = match findings.any(|own| own.severity == Severity::Damage) {
+        true => Tone::Bad,
+        false => Tone::Plain,
+    };
     Verdict::new(
-        Tone::Plain,
+        tone,
         document.place.to_string(),
         format!("{kind} page, one of {blocks}"),
     )
@@ -63,14 +69,14 @@ fn title(document: &InspectDocument) -> Verdict {
 }
 
 fn checksum(anatomy: &PageAnatomy) -> Words {
-    let look = match anatomy.checksum.as_str() {
-        "wrong" => Look::Wrong,
-        _ => Look::Plain,
-    };
     let computed = anatomy.checksum_computed;
-    words("checksum ")
-        .and(look, &anatomy.checksum)
-        .plain(format!(" (these bytes should carry 0x{computed:04x})"))
+    match anatomy.checksum.as_str() {
+        "wrong" => words("checksum ")
+            .and(Look::Wrong, "wrong")
+            .plain(format!(" (these bytes should carry 0x{computed:04x})")),
+        "right" => words(format!("checksum right (0x{computed:04x})")),
+        other => words(format!("checksum {other}")),
+    }
 }
 
 fn facts(document: &InspectDocument) -> Vec<(&'static str, Words)> {
@@ -113,9 +119,13 @@ fn field_table(fields: &[Field]) -> Block {
     let rows = fields.iter().map(|field| {
         let mut meaning = words(field.meaning.join(", "));
         if let Some(fault) = &field.fault {
-            meaning = meaning
-                .plain(" ")
-                .and(Look::Wrong, format!("wrong: {fault}"));
+            let said = field.meaning.iter().any(|own| own == "wrong");
+            let fault = if said {
+                fault.clone()
+            } else {
+                format!("wrong: {fault}")
+            };
+            meaning = meaning.plain(" ").and(Look::Wrong, fault);
         }
         Row::of(vec![
             Words::default().code(&field.name),

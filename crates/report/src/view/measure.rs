@@ -49,10 +49,9 @@ pub(super) fn view(document: &MeasureDocument, options: &Options<'_>) -> View {
     blocks.extend(document.sample_percent.map(sample));
     blocks.extend(not_done("Not measured", &document.coverage.not_checked));
     blocks.extend(inherent(&document.coverage.not_checked));
-    // A page begins with what follows from the figures, a terminal ends with it.
-    let space = || space::space(document, &is_told);
-    blocks.push(on_page(space()));
-    blocks.push(on_page(advice(document)));
+    // What follows from the figures comes before them.
+    blocks.extend(space::space(document, &is_told));
+    blocks.extend(advice(document));
     let told = Told {
         names: &names,
         is_told: &is_told,
@@ -78,8 +77,6 @@ pub(super) fn view(document: &MeasureDocument, options: &Options<'_>) -> View {
     blocks.push(on_page(
         section("Relation by relation").unless_empty(whole.collect()),
     ));
-    blocks.push(in_terminal(space()));
-    blocks.push(in_terminal(advice(document)));
     View::new(
         "Measurements",
         "pgclinic measure",
@@ -260,12 +257,24 @@ fn board_of(board: &Board, picked: &[&MeasuredRelation], told: &Told<'_, '_>) ->
         blocks
     };
     let mut page = first(&own, PAGE_LISTED_MAX);
+    let mut servers_line = None;
     if !servers.is_empty() {
         let relations = plural(count_of(servers.len()), "relation");
         let size = bytes(servers.iter().map(|own| own.bytes).sum());
+        servers_line = (!own.is_empty()).then(|| {
+            text(format!(
+                "and {relations} of the server itself, {size} together"
+            ))
+        });
         let title = words(format!("{relations} of the server itself")).quiet(format!(" {size}"));
         page.push(fold(Fold::More, own.is_empty(), title).of(first(&servers, SERVERS_LISTED_MAX)));
     }
+    // Those of the server itself are a line, unless nothing else was asked for.
+    let picked = if own.is_empty() {
+        picked
+    } else {
+        own.as_slice()
+    };
     let (picked, _) = picked.split_at(picked.partition_point(|own| own.bytes > 0));
     let least = picked.first().map_or(0, |own| own.bytes / 1000);
     let worth = picked.partition_point(|own| own.bytes >= least);
@@ -273,6 +282,7 @@ fn board_of(board: &Board, picked: &[&MeasuredRelation], told: &Told<'_, '_>) ->
     vec![
         on_page(vec![Part::new(Frame::PageSection, board.title).of(page)]),
         in_terminal(listed.unless_empty()),
+        in_terminal(Vec::from_iter(servers_line)),
     ]
 }
 
@@ -397,6 +407,10 @@ fn long_values(relations: &[&MeasuredRelation]) -> Vec<Block> {
         names.any(|name| toast(&column.sections, name) > 0)
     };
     let mut long: Vec<_> = all.filter(|(_, column)| is_long(column)).collect();
+    // Those of the server itself are in its JSON, unless nothing else is there.
+    if long.iter().any(|(own, _)| !own.is_servers()) {
+        long.retain(|(own, _)| !own.is_servers());
+    }
     long.sort_by_key(|(_, column)| std::cmp::Reverse(toast(&column.sections, "stored_bytes")));
     let rows = long.into_iter().map(|(own, column)| {
         let sum = |names: &[&str]| {

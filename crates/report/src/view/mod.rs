@@ -39,13 +39,16 @@ pub(crate) use next::{Next, inspect as inspect_command};
 pub(crate) use table::{Column, Row, Style, Table, columns, left, right};
 pub(crate) use words::{Look, Medium, Span, Words, number, words};
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 
 use pgclinic_model::document::{HexRange, NotChecked, Target, Tool};
 
 use crate::words as say;
 use crate::{Document, Options, RuleText, neighbours};
 use picture::{PartsBar, Picture};
+
+/// Of what was not done for one reason, a terminal names so many.
+const ALIKE_NAMED: usize = 3;
 
 /// A whole document.
 pub(crate) struct View {
@@ -448,8 +451,50 @@ pub(crate) fn and_more(more: u64) -> String {
 
 /// What, and why, of things that were not done.
 pub(crate) fn reasons<'a>(entries: impl IntoIterator<Item = &'a NotChecked>) -> Vec<Block> {
-    let entries = entries.into_iter();
-    reasons_of(entries.map(|entry| (words(&entry.what), words(&entry.why))))
+    let mut by_reason: Vec<(&str, Vec<&str>)> = Vec::new();
+    let mut places: HashMap<&str, usize> = HashMap::new();
+    for entry in entries {
+        let place = *places.entry(&entry.why).or_insert(by_reason.len());
+        match by_reason.get_mut(place) {
+            Some((_, all)) => all.push(&entry.what),
+            None => by_reason.push((&entry.why, vec![&entry.what])),
+        }
+    }
+    let by_reason = by_reason.iter();
+    reasons_of(by_reason.map(|(why, all)| (alike_words(all), words(why))))
+}
+
+/// `the order of keys of a, b, c and 12 more`: what they begin with is said once.
+fn alike_words(all: &[&str]) -> Words {
+    let Some((first, rest)) = all.split_first() else {
+        return Words::default();
+    };
+    let shared = rest.iter().fold(first.len(), |shared, other| {
+        let same = first.bytes().zip(other.bytes());
+        same.take(shared).take_while(|(a, b)| a == b).count()
+    });
+    // Only whole words are shared, which no letter of several bytes ends.
+    let shared = match first.get(..shared).and_then(|own| own.rfind(' ')) {
+        Some(blank) if !rest.is_empty() => blank + 1,
+        _ => 0,
+    };
+    let ends = |of: &[&str]| {
+        let ends = of.iter().enumerate().map(|(at, own)| match at {
+            0 => *own,
+            _ => own.get(shared..).unwrap_or(own),
+        });
+        ends.collect::<Vec<_>>().join(", ")
+    };
+    match all.split_at_checked(ALIKE_NAMED) {
+        Some((named, more)) if !more.is_empty() => Words::default()
+            .in_terminal(format!(
+                "{} {}",
+                ends(named),
+                and_more(say::count_of(more.len()))
+            ))
+            .on_page(ends(all)),
+        _ => words(ends(all)),
+    }
 }
 
 /// The same of anything else.
@@ -487,15 +532,6 @@ pub(crate) fn looked_at(target: &Target, tool: &Tool, more: &[String]) -> Words 
     parts.push(say::run(tool));
     let spec = format!("{}: ", target.spec);
     Words::default().in_terminal(spec).plain(parts.join("; "))
-}
-
-/// What a verdict means and what to type next, for a terminal that ends with the verdict.
-pub(crate) fn before_the_end(meaning: &Meaning) -> Block {
-    let mut blocks = vec![section("What it means").of(vec![text(&meaning.sentence)])];
-    if let Some(steps) = meaning.next.steps() {
-        blocks.push(card(Tone::Plain, "Next").of(vec![Block::Steps(steps)]));
-    }
-    in_terminal(blocks)
 }
 
 /// What is known of the target, for the page; a terminal has it in a line.

@@ -71,12 +71,13 @@ impl PartsBar {
         }
     }
 
-    /// Of all bytes of a target.
-    pub(crate) fn of_coverage(coverage: &Coverage, damaged: u64) -> Self {
+    /// Of all bytes of a target, and of those that are missing of its files.
+    pub(crate) fn of_coverage(coverage: &Coverage, damaged: u64, missing: u64) -> Self {
         let damaged = damaged.min(coverage.bytes_checked);
         let parts = [
             (Fate::Sound, coverage.bytes_checked - damaged, "sound"),
             (Fate::Bad, damaged, "damaged"),
+            (Fate::Bad, missing, "missing"),
             (Fate::Doubtful, coverage.bytes_skipped, "not checked"),
             (Fate::Unknown, coverage.bytes_unreadable, "unreadable"),
         ];

@@ -8,9 +8,9 @@ use pgclinic_model::document::{
 
 use super::picture::{Fate, PartsBar};
 use super::{
-    Block, Frame, Look, Part, Row, Table, Tone, Verdict, View, Words, and_more, before_the_end,
-    card, columns, entries, in_terminal, looked_at, meaning, not_done, number, on_page, reasons_of,
-    rules, section, short_list, target_facts, text, words,
+    Block, Frame, Look, Part, Row, Table, Tone, Verdict, View, Words, and_more, card, columns,
+    entries, in_terminal, looked_at, meaning, not_done, number, on_page, reasons_of, rules,
+    section, short_list, target_facts, text, words,
 };
 use crate::Options;
 use crate::words as say;
@@ -34,13 +34,8 @@ pub(super) fn view(document: &RehearsalDocument, options: &Options<'_>) -> View 
     let (target, meaning) = (&document.target, meaning::rehearsal(document));
     let about = looked_at(target, &document.tool, &[hurt]);
     let mut blocks = vec![
-        in_terminal(vec![
-            section(format!("{title} on a copy of {}", target.spec)).of(vec![text(about.clone())]),
-        ]),
-        on_page(vec![
-            Block::Verdict(verdict(document).about(about).meaning(meaning.clone())),
-            Block::Facts(target_facts(&document.target)),
-        ]),
+        Block::Verdict(verdict(document).about(about).meaning(meaning)),
+        on_page(vec![Block::Facts(target_facts(&document.target))]),
         section("Score").of(score(document)),
     ];
     blocks.extend(not_done("Not checked", &document.coverage.not_checked));
@@ -50,7 +45,6 @@ pub(super) fn view(document: &RehearsalDocument, options: &Options<'_>) -> View 
     blocks.extend(document.server.as_ref().map(server));
     let found = document.injuries.iter().flat_map(|injury| &injury.found_by);
     blocks.push(on_page(vec![rules(found.map(String::as_str), options)]));
-    blocks.push(before_the_end(&meaning));
     blocks.push(in_terminal(vec![Block::Verdict(verdict(document))]));
     View::new(
         title,

@@ -17,14 +17,16 @@ use super::{
 };
 use crate::headline::UNVERIFIED;
 use crate::salvaged::{
-    check_words, column_words, count_words, counts_words, extent, not_replayed_words, object_words,
-    place_words, row_counts,
+    CARVED, PlaceGroup, check_words, column_words, count_words, counts_words, extent, grouped,
+    not_replayed_words, object_words, place_words, row_counts,
 };
 use crate::words as say;
 use crate::words::{bytes, count, count_of, plural};
 
 /// Places of loss that a terminal shows of one table.
 const PLACES_SHOWN: usize = 10;
+/// Tables that a terminal shows.
+const TABLES_SHOWN: usize = 20;
 /// A list of more places is closed at first.
 const OPEN_PLACES: usize = 12;
 
@@ -35,7 +37,7 @@ pub(super) fn view(account: &SalvageReport) -> View {
     let mut facts = target_facts(&account.target);
     facts.extend([("output format", words(form)), ("rows", words(rows))]);
     let mut blocks = vec![Block::Verdict(verdict), on_page(vec![Block::Facts(facts)])];
-    blocks.push(on_page(tables_written(account)));
+    blocks.extend(tables_written(account));
     blocks.extend(snapshots(&account.snapshots));
     let lost = account.lost_databases.iter();
     let lost = lost.map(|lost| words(format!("database {}: {}", lost.database, lost.why)));
@@ -44,6 +46,8 @@ pub(super) fn view(account: &SalvageReport) -> View {
     let lost = lost.map(|lost| words(format!("database {}: {}", lost.database, lost.why)));
     blocks.extend(card(Tone::Bad, "Lost catalogs").unless_empty(list(lost)));
     blocks.extend(not_done("Not salvaged", &account.not_salvaged));
+    let is_running = account.source.is_some() || account.target.is_running();
+    let replay = |own| self::replay(own, is_running);
     blocks.extend(account.replay.as_ref().map(replay));
     // What the run did not come to is named in one line.
     let is_undone = |table: &TableAccount| account.interrupted && table.file.is_none();
@@ -133,8 +137,13 @@ fn is_plain(table: &TableAccount) -> bool {
     !is_hurt(table) && table.notes.is_empty() && table.columns_as.is_empty()
 }
 
-/// The log of a cluster that was not shut down in good order.
-fn replay(replay: &ReplayAccount) -> Block {
+/// The log of a cluster whose server runs, or did not write all to its files before it ended.
+fn replay(replay: &ReplayAccount, is_running: bool) -> Block {
+    let why = if is_running {
+        "A server runs on these files: what stands in its write-ahead log alone was applied in memory."
+    } else {
+        "The cluster was not shut down in good order: what its files lack was applied in memory."
+    };
     let facts = vec![
         ("from", words(&replay.start)),
         ("to", words(&replay.end)),
@@ -143,12 +152,7 @@ fn replay(replay: &ReplayAccount) -> Block {
         ("changes applied", number(replay.applied)),
         ("not applied", number(replay.not_applied)),
     ];
-    let mut blocks = vec![
-        text(
-            "The cluster was not shut down in good order: what its files lack was applied in memory.",
-        ),
-        Block::Facts(facts),
-    ];
+    let mut blocks = vec![text(why), Block::Facts(facts)];
     let faults = replay.faults.iter().map(words);
     blocks.extend(short_list(faults, PLACES_SHOWN, and_more));
     section("Write-ahead log").of(blocks)
@@ -234,27 +238,41 @@ fn table(table: &TableAccount) -> Block {
     fold.id(place_of(table)).of(entries(8, rows))
 }
 
-/// Where rows were lost; a terminal has the first places.
+/// What is wrong where, and which rows were found without a line pointer; a terminal has the first
+/// places.
 fn places(table: &TableAccount) -> Vec<(&'static str, Words)> {
-    let places = table.places.iter().enumerate().map(|(at, place)| {
+    let (carved, damaged): (Vec<_>, Vec<_>) = grouped(&table.places)
+        .into_iter()
+        .partition(|own| own.why.starts_with(CARVED));
+    let mut rows = places_of("damage", &damaged, table.places_omitted);
+    rows.extend(places_of("carved", &carved, 0));
+    rows
+}
+
+fn places_of(
+    label: &'static str,
+    places: &[PlaceGroup<'_>],
+    omitted: u64,
+) -> Vec<(&'static str, Words)> {
+    let rows = places.iter().enumerate().map(|(at, place)| {
         let words = words(place_words(place));
         match at {
-            0 => ("lost", words),
+            0 => (label, words),
             _ if at < PLACES_SHOWN => ("", words),
             _ => ("", words.only(Medium::Page)),
         }
     });
-    let mut places: Vec<_> = places.collect();
+    let mut rows: Vec<_> = rows.collect();
     let more = |places: u64| format!("and at {} more", plural(places, "place"));
-    let hidden = count_of(table.places.len().saturating_sub(PLACES_SHOWN));
-    let omitted = table.places_omitted;
+    let hidden = places.iter().skip(PLACES_SHOWN);
+    let hidden: u64 = hidden.map(PlaceGroup::len).sum();
     if omitted > 0 {
-        places.push(("", Words::default().on_page(more(omitted))));
+        rows.push(("", Words::default().on_page(more(omitted))));
     }
     if hidden + omitted > 0 {
-        places.push(("", Words::default().in_terminal(more(hidden + omitted))));
+        rows.push(("", Words::default().in_terminal(more(hidden + omitted))));
     }
-    places
+    rows
 }
 
 /// Tables that hold less or more than they should first, then those that nothing counts.
@@ -354,10 +372,21 @@ fn tables_written(account: &SalvageReport) -> Vec<Block> {
     let mut tables: Vec<&TableAccount> = account.tables.iter().collect();
     tables.sort_by_key(|own| (Reverse(own.rows.lost), Reverse(is_hurt(own))));
     let snapshot = (account.snapshots.len() > 1).then(|| left("Snapshot"));
-    let mut columns = columns("Table | Database");
-    columns.extend(FIRST_COUNTS.iter().map(|(name, _)| right(*name)));
+    let mut columns = vec![
+        left("Table").of_names(),
+        left("Database").only(Medium::Page),
+    ];
+    columns.extend(FIRST_COUNTS.iter().map(|(name, of)| {
+        let is_shown = matches!(*name, "Written" | "Lost")
+            || account
+                .tables
+                .iter()
+                .any(|table| *name != "Live" && of(table) > 0);
+        let medium = if is_shown { Medium::Both } else { Medium::Page };
+        right(*name).only(medium)
+    }));
     columns.extend(snapshot.clone());
-    columns.extend([right("Bytes"), left("File")]);
+    columns.extend([right("Bytes").only(Medium::Page), left("File")]);
     let rows = tables.into_iter().map(|table| {
         let mut cells = vec![name_of(table), words(&table.database)];
         cells.extend(FIRST_COUNTS.iter().map(|(_, of)| number(of(table))));
@@ -368,7 +397,11 @@ fn tables_written(account: &SalvageReport) -> Vec<Block> {
         cells.push(file.unwrap_or("not written whole, and removed").into());
         Row::of(cells).fault(is_hurt(table))
     });
-    let table = Table::new(columns, rows).style(Style::Board);
+    let table = Table::new(columns, rows)
+        .style(Style::Board)
+        .short(TABLES_SHOWN, |more| {
+            format!("{}, which stand in salvage.json", and_more(more))
+        });
     vec![section("Tables").of(vec![Block::Table(table)])]
 }
 
@@ -414,7 +447,8 @@ fn large_objects(files: &[LargeObjectsAccount]) -> Vec<Block> {
             );
             blocks.push(text(line));
         }
-        let places = own.places.iter().map(place_words);
+        let places = grouped(&own.places);
+        let places = places.iter().map(place_words);
         let lost = places.chain(own.doubtful.iter().map(object_words));
         let title = fold(Fold::Plain, true, format!("Lost of database {database}"));
         let lost = short_list(lost.map(words), PLACES_SHOWN, and_more);

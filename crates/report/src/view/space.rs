@@ -54,6 +54,15 @@ struct Way<'a> {
     command: String,
 }
 
+/// How much the statements of a document would give back, and the one that gives most.
+pub(super) fn would_come_back(document: &MeasureDocument) -> Option<(u64, String)> {
+    let names = RelationNames::of(document);
+    let ways = ways(document, &names);
+    let most = ways.first()?;
+    let all = ways.iter().map(|way| way.bytes).sum();
+    Some((all, format!("{} of {}", bytes(most.bytes), most.name)))
+}
+
 /// Every way, the largest first.
 fn ways<'a>(document: &'a MeasureDocument, names: &RelationNames<'a>) -> Vec<Way<'a>> {
     let needless: HashMap<(&str, &str), u64> = document

@@ -119,6 +119,7 @@ pub(crate) fn new_account(target: TargetDocument, options: &SalvageOptions) -> S
         source: None,
         form: options.form.name().into(),
         rows: rows.into(),
+        destination: None,
         outcome: Outcome::Whole,
         interrupted: false,
         replay: None,

@@ -86,6 +86,7 @@ pub(super) fn count_pages(
             writes: Writes::Nobody,
         };
         progress.expect(scan.bytes());
+        progress.foresee();
         let report = scan.run(&pass);
         let internal = report.internal.iter().map(InternalFault::not_checked);
         lock(&all).not_read.extend(internal);

@@ -130,7 +130,7 @@ fn write(path: &Path, text: &str) -> Outcome {
 fn debian_package(folder: &Path, tree: &Path) -> Result<Option<PathBuf>, String> {
     let Ok(architecture) = shell::capture(&mut shell::command("dpkg", &["--print-architecture"]))
     else {
-        println!("no Debian package: dpkg is not installed");
+        println!("SKIPPED: dpkg is not installed, and no Debian package was made");
         return Ok(None);
     };
     let architecture = architecture.trim();

@@ -22,6 +22,9 @@ pub(super) fn show(arguments: &Arguments, world: &mut Env<'_>) -> Result<Exit, F
         let why = "a scenario is written in Markdown: --format has no other form of it";
         return Err(Failure::new(why));
     }
+    for name in &arguments.scenario {
+        scenario::refuse_unknown(name)?;
+    }
     let (installation, run_as) = installation(arguments, world)?;
     let scene = Scene::make(installation, run_as)?;
     let named = arguments

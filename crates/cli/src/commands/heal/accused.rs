@@ -4,6 +4,7 @@
 //! copies say.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
 
 use pgclinic_cluster::{
     BlocksOfValues, Catalog, Cluster, DatabaseContext, Relation, blocks_of_values,
@@ -14,6 +15,7 @@ use pgclinic_model::{Finding, Severity, shell_word};
 use pgclinic_surgery::checksums::PageOfFork;
 
 use super::elsewhere::reindex_of;
+use super::shown_commands;
 use super::wanted::ForksByPath;
 
 /// A TOASTed value is not what its row says.
@@ -196,11 +198,10 @@ pub(super) fn not_cured(
 /// The rows are saved first, then the value is given up, and nothing but the value.
 fn cut_value(accusation: &Accusation<'_>, pgdata: &str) -> Vec<String> {
     let place = &accusation.finding.place;
-    let pgdata = shell_word(pgdata);
-    let relation = shell_word(&place.relation_name());
-    let mut commands = vec![format!(
-        "pgclinic salvage {pgdata} --relation {relation} --to DIR"
-    )];
+    let pgdata_path = Path::new(pgdata);
+    let pgdata = shown_commands::pgdata_word(pgdata_path);
+    let relation = place.relation_name();
+    let mut commands = vec![shown_commands::salvage(pgdata_path, Some(&relation))];
     let column = accusation.column.as_ref();
     if let (Some(block), Some(item), Some(column)) = (place.block, place.item, column) {
         let path = shell_word(&PageOfFork::new(&place.path, 0).path);

@@ -9,7 +9,7 @@ use pgclinic_model::document::{Cure, CureRequest, HealDocument, HealStatement, P
 use pgclinic_model::plan::Safety;
 use pgclinic_model::{Level, shell_word};
 
-use super::{evidence, start};
+use super::{evidence, shown_commands, start};
 use crate::exit::Failure;
 
 /// The words.
@@ -74,7 +74,7 @@ pub(super) fn with_commands(mut document: HealDocument, pgdata: &Path) -> HealDo
     let copy = step(
         "heal-a-copy",
         "first on a copy, whose server shows whether the rows are as they should be",
-        format!("{command} --copy-to DIR"),
+        format!("{command} --copy-to {}", shown_commands::beside(pgdata, "healed")),
     );
     let identifier = &document.basis.system_identifier;
     let why = format!(
@@ -94,7 +94,7 @@ fn command(pgdata: &Path, document: &HealDocument) -> String {
     let (requests, cures) = (&document.request, &document.cures);
     let mut words = vec![
         "pgclinic heal".to_owned(),
-        shell_word(&pgdata.display().to_string()),
+        shown_commands::pgdata_word(pgdata),
     ];
     match &document.evidence {
         Some(evidence) => words.extend(evidence::words(evidence)),

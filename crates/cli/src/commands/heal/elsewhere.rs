@@ -12,6 +12,7 @@ use super::accused::Accusation;
 use super::ends::{TruncatedTable, is_of_end, is_of_table};
 use super::evidence::Found;
 use super::status::{LostPages, is_of_status};
+use super::shown_commands;
 use super::wanted::{Reason, Wanted, name_of, page_of};
 
 /// What is healed, or listed, elsewhere.
@@ -111,7 +112,7 @@ pub(super) fn not_of_a_page(path: &str, findings: &[&Finding], pgdata: &str) -> 
     let mut commands: Vec<String> = of_index.map(|own| reindex_of(own)).into_iter().collect();
     commands.push(format!(
         "pgclinic check {} --level full",
-        shell_word(pgdata)
+        shown_commands::pgdata_word(Path::new(pgdata))
     ));
     commands.extend(rules.iter().map(|rule| format!("pgclinic explain {rule}")));
     NotHealed {
@@ -152,7 +153,6 @@ pub(super) fn other_way(relation: &RelationSummary) -> NotHealed {
 /// What is left where nothing proves the page: its rows are saved first, then it is given up.
 pub(super) fn not_proven(page: &Wanted<'_>, why: Vec<String>, pgdata: &Path) -> NotHealed {
     let path = page.files.path(0);
-    let pgdata = shell_word(&pgdata.display().to_string());
     let block = u64::from(page.block);
     NotHealed {
         relation: Some(page.relation.clone()),
@@ -160,12 +160,10 @@ pub(super) fn not_proven(page: &Wanted<'_>, why: Vec<String>, pgdata: &Path) -> 
         needs_loss: true,
         why,
         commands: vec![
+            shown_commands::salvage(pgdata, Some(&page.relation)),
             format!(
-                "pgclinic salvage {pgdata} --relation {} --to DIR",
-                shell_word(&page.relation)
-            ),
-            format!(
-                "pgclinic heal {pgdata} --at {}:{} --zero-page",
+                "pgclinic heal {} --at {}:{} --zero-page",
+                shown_commands::pgdata_word(pgdata),
                 shell_word(&path),
                 page.block
             ),

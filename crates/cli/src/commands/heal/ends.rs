@@ -9,9 +9,10 @@ use pgclinic_cluster::{Cluster, ForkFiles, MissingBlocks, RelationFileName};
 use pgclinic_format::Fork;
 use pgclinic_model::document::{CheckDocument, CureRequest, FileKind, NotHealed};
 use pgclinic_model::plural;
-use pgclinic_model::{Finding, Severity, shell_word};
+use pgclinic_model::{Finding, Severity};
 use pgclinic_surgery::cures::{ProvenRun, RESTORE_END};
 
+use super::shown_commands;
 use super::evidence::{Found, Search, address_of};
 use crate::exit::Failure;
 
@@ -257,7 +258,6 @@ impl Search<'_, '_> {
     }
 
     fn not_given_back(&self, table: &TruncatedTable, why: String) -> NotHealed {
-        let pgdata = shell_word(&self.pgdata.display().to_string());
         NotHealed {
             path: table.files.path(0),
             relation: Some(table.relation.clone()),
@@ -267,10 +267,7 @@ impl Search<'_, '_> {
             ]],
             needs_loss: true,
             why: vec![why],
-            commands: vec![format!(
-                "pgclinic salvage {pgdata} --relation {} --to DIR",
-                shell_word(&table.relation)
-            )],
+            commands: vec![shown_commands::salvage(self.pgdata, Some(&table.relation))],
         }
     }
 }

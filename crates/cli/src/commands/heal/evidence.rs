@@ -110,7 +110,8 @@ pub(super) fn words(evidence: &HealEvidence) -> Vec<String> {
     ];
     let words = kinds.into_iter().flat_map(|(option, paths)| {
         let paths = paths.iter();
-        paths.map(move |path| format!("{option} {}", shell_word(path)))
+        let word = |path: &String| shell_word(&target::spec_of(Path::new(path)));
+        paths.map(move |path| format!("{option} {}", word(path)))
     });
     words.collect()
 }

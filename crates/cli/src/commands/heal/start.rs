@@ -8,7 +8,6 @@ use pgclinic_model::document::{
     Cure, CureOutcome, CureRequest, HEAL_SCHEMA, HealDocument, HealOutcome, PlanStep, Tool,
 };
 use pgclinic_model::plan::Safety;
-use pgclinic_model::shell_word;
 use pgclinic_surgery::start_again::{
     LINK_TABLESPACES, START_CURES, STATUS_FROM_HINT_BITS, StartOptions, StartPlan,
     plan_denied_status, plan_start,
@@ -18,7 +17,7 @@ use pgclinic_surgery::{Applied, Consent, JournalFolder, Operation, apply, copy_s
 use super::carry_out::{
     add_left_out, identifier, interrupted, outcome_of, plan_file, what, with_applied, with_proof,
 };
-use super::{Arguments, consent, opened, saved_plan, still};
+use super::{Arguments, consent, opened, saved_plan, shown_commands, still};
 use crate::env::Env;
 use crate::exit::Failure;
 use crate::journal_beside::journal_beside;
@@ -108,14 +107,13 @@ fn denied_pages(requests: &[CureRequest]) -> Vec<u32> {
 fn with_salvage(mut document: HealDocument, pgdata: &Path) -> HealDocument {
     let is_lossy = |cure: &Cure| cure.safety == Safety::Lossy;
     if document.cures.iter().any(is_lossy) || !document.not_healed.is_empty() {
-        let pgdata = shell_word(&pgdata.display().to_string());
         let step = PlanStep {
             name: "save-the-rows".into(),
             safety: Safety::Exact,
             why: "it reads the files alone, and needs neither a server nor WAL".into(),
             relations: Vec::new(),
             relations_omitted: 0,
-            commands: vec![format!("pgclinic salvage {pgdata} --to DIR")],
+            commands: vec![shown_commands::salvage(pgdata, None)],
             commands_omitted: 0,
         };
         document.follow_up.insert(0, step);

@@ -13,11 +13,11 @@ use pgclinic_cluster::wal::{
 use pgclinic_format::StatusLog;
 use pgclinic_format::slru::PAGES_PER_SEGMENT;
 use pgclinic_model::document::{CureRequest, FileKind, HealDocument, NotChecked, NotHealed};
-use pgclinic_model::{Finding, Severity, shell_word};
+use pgclinic_model::{Finding, Severity};
 use pgclinic_surgery::cures::{ProvenByBlock, ProvenPage, ProvenPages, RESTORE_STATUS};
 
 use super::evidence::{Found, Search};
-use super::{Arguments, plan_of};
+use super::{Arguments, plan_of, shown_commands};
 use crate::env::Env;
 use crate::exit::Failure;
 
@@ -244,14 +244,13 @@ impl Search<'_, '_> {
         pages: &BTreeSet<StatusAddress>,
         why: Vec<String>,
     ) -> NotHealed {
-        let pgdata = shell_word(&self.pgdata.display().to_string());
         NotHealed {
             path: path.to_owned(),
             relation: None,
             blocks: pages.iter().map(|own| [own.page, own.page + 1]).collect(),
             needs_loss: true,
             why,
-            commands: vec![format!("pgclinic salvage {pgdata} --to DIR")],
+            commands: vec![shown_commands::salvage(self.pgdata, None)],
         }
     }
 }

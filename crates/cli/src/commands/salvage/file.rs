@@ -49,7 +49,7 @@ pub(super) fn run(
     let opening = OpenOptions::of(source).without_cluster(layout, file.build, Vec::new());
     let cluster = Cluster::open(opening)?;
     stream::taken(parts, world, move || {
-        salvage_file(&cluster, &bare, &options, progress)
+        Ok(salvage_file(&cluster, &bare, &options, progress)?)
     })
 }
 

@@ -3,7 +3,6 @@
 use std::sync::mpsc::Receiver;
 
 use pgclinic_model::document::SalvageReport;
-use pgclinic_salvage::SalvageError;
 
 use crate::env::Env;
 use crate::exit::Failure;
@@ -16,10 +15,10 @@ pub(super) type Parts = Receiver<Vec<u8>>;
 pub(super) fn taken(
     parts: Option<Parts>,
     world: &mut Env<'_>,
-    work: impl FnOnce() -> Result<SalvageReport, SalvageError> + Send,
+    work: impl FnOnce() -> Result<SalvageReport, Failure> + Send,
 ) -> Result<SalvageReport, Failure> {
     let Some(parts) = parts else {
-        return Ok(work()?);
+        return work();
     };
     std::thread::scope(|scope| {
         let working = scope.spawn(work);
@@ -34,6 +33,6 @@ pub(super) fn taken(
         let account = account.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
         let written = written.and_then(|()| world.stdout.flush());
         written.map_err(|error| Failure::new(format!("cannot write to stdout: {error}")))?;
-        Ok(account?)
+        account
     })
 }

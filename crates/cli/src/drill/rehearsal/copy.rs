@@ -176,6 +176,7 @@ impl NeededFiles {
             owned.map_err(|error| failed("create", &path, &error))?;
         }
         progress.expect(self.bytes);
+        progress.foresee();
         let mut buffer = vec![0; STEP];
         for (path, _) in &self.files {
             let path_of_copy = to.join(path);

@@ -26,6 +26,7 @@ use crate::drill::bench_copy::BenchCopy;
 use crate::drill::crew::on_copies;
 use crate::drill::master;
 use crate::exit::Failure;
+use crate::near_names::meant;
 
 use answer::Answer;
 use asks::Ask;
@@ -62,23 +63,42 @@ pub(crate) type Task = (Scenario, Sums);
 /// The scenarios of this page, name or injury, in each of their states. Another injury is made of
 /// every object that it fits.
 pub(crate) fn tasks(scene: &Scene, name: &str) -> Result<Vec<Task>, Failure> {
-    let is_meant = |scenario: &&Scenario| {
-        [scenario.page, scenario.injury].contains(&name) || scenario.name() == name
-    };
-    let mut chosen: Vec<Scenario> = SCENARIOS.iter().filter(is_meant).copied().collect();
+    let mut chosen = of_name(name);
     if chosen.is_empty() {
-        let unknown = |_| {
-            Failure::new(format!(
-                "there is no scenario {name:?}: `pgclinic drill --scenarios` lists them, `pgclinic injure --list` the injuries"
-            ))
-        };
-        let injury = injury_named(name).map_err(unknown)?;
+        let injury = injury_named(name).map_err(|_| unknown(name))?;
         let cluster = master::open(&scene.master.pgdata)?;
         let fits = |object: &Object| scene.plan(&cluster, injury, *object).is_ok();
         let objects = Object::ALL.into_iter().filter(fits);
         chosen.extend(objects.map(|object| Scenario::of(injury.name, object)));
     }
     Ok(in_each_state(&chosen))
+}
+
+/// Before anything is made for it.
+pub(crate) fn refuse_unknown(name: &str) -> Result<(), Failure> {
+    if of_name(name).is_empty() {
+        injury_named(name).map_err(|_| unknown(name))?;
+    }
+    Ok(())
+}
+
+fn of_name(name: &str) -> Vec<Scenario> {
+    let is_meant = |scenario: &&Scenario| {
+        [scenario.page, scenario.injury].contains(&name) || scenario.name() == name
+    };
+    SCENARIOS.iter().filter(is_meant).copied().collect()
+}
+
+fn unknown(name: &str) -> Failure {
+    let names: Vec<String> = SCENARIOS
+        .iter()
+        .map(Scenario::name)
+        .map(Into::into)
+        .collect();
+    let near = meant(name, names.iter().map(String::as_str));
+    Failure::new(format!(
+        "there is no scenario {name:?}: {near}`pgclinic drill --scenarios` lists them, `pgclinic injure --list` the injuries"
+    ))
 }
 
 fn in_each_state(scenarios: &[Scenario]) -> Vec<Task> {

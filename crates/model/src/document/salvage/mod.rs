@@ -41,6 +41,9 @@ pub struct SalvageReport {
     pub form: String,
     /// Which row versions were asked for: `live` or `all`.
     pub rows: String,
+    /// Where the rows went.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub destination: Option<SalvageDestination>,
     /// How it ended.
     pub outcome: Outcome,
     /// It was interrupted: tables that were not written whole are not there.
@@ -82,6 +85,22 @@ pub struct SalvageReport {
     pub not_salvaged: Vec<NotChecked>,
     /// How long it took.
     pub elapsed_s: f64,
+}
+
+/// Where the rows of a salvage went.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct SalvageDestination {
+    /// `directory`, `server` or `stdout`.
+    pub kind: String,
+    /// The whole path, or the URL without its password; absent for stdout.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub spec: Option<String>,
+    /// The file in the directory by which `psql` loads all of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub load_script: Option<String>,
+    /// The load script makes the tables as well; else they must be there.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub with_schema: bool,
 }
 
 /// What was applied of the write-ahead log, in memory.

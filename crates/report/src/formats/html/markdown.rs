@@ -1,8 +1,9 @@
-//! The little Markdown that manuals of rules use: headings, paragraphs, lists, code.
+//! Manuals of rules on a page.
 
 use std::io;
 
 use super::escape::Esc;
+use crate::markdown::{Line, Style, spans};
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Block {
@@ -34,84 +35,57 @@ pub(super) fn write(text: &str, out: &mut dyn io::Write) -> io::Result<()> {
     out.write_all(open.tags().1.as_bytes())
 }
 
-fn line_of(line: &str, open: Block, out: &mut dyn io::Write) -> io::Result<Block> {
-    let words = line.trim();
-    if words.starts_with("```") {
-        let next = if open == Block::Code {
-            Block::None
-        } else {
-            Block::Code
-        };
-        change(open, next, out)?;
-        return Ok(next);
-    }
-    if open == Block::Code {
-        writeln!(out, "{}", Esc(line))?;
+fn line_of(text: &str, open: Block, out: &mut dyn io::Write) -> io::Result<Block> {
+    let line = Line::of(text);
+    if open == Block::Code && line != Line::Fence {
+        writeln!(out, "{}", Esc(text))?;
         return Ok(open);
     }
-    if words.is_empty() {
-        change(open, Block::None, out)?;
-        return Ok(Block::None);
-    }
-    if let Some(title) = words.strip_prefix('#') {
-        change(open, Block::None, out)?;
-        writeln!(
-            out,
-            "<h4>{}</h4>",
-            Esc(title.trim_start_matches('#').trim())
-        )?;
-        return Ok(Block::None);
-    }
-    if let Some((list, item)) = list_item(words) {
-        if open == list {
-            out.write_all(b"</li>\n<li>")?;
-        } else {
-            change(open, list, out)?;
-            out.write_all(b"<li>")?;
+    match line {
+        Line::Fence if open == Block::Code => change(open, Block::None, out),
+        Line::Fence => change(open, Block::Code, out),
+        Line::Empty => change(open, Block::None, out),
+        Line::Heading(_, title) => {
+            change(open, Block::None, out)?;
+            writeln!(out, "<h4>{}</h4>", Esc(title))?;
+            Ok(Block::None)
         }
-        spans(item, out)?;
-        return Ok(list);
-    }
-    if open == Block::None {
-        change(open, Block::Paragraph, out)?;
-        spans(words, out)?;
-        return Ok(Block::Paragraph);
-    }
-    out.write_all(b"\n")?;
-    spans(words, out)?;
-    Ok(open)
-}
-
-fn change(from: Block, to: Block, out: &mut dyn io::Write) -> io::Result<()> {
-    out.write_all(from.tags().1.as_bytes())?;
-    out.write_all(to.tags().0.as_bytes())
-}
-
-fn list_item(words: &str) -> Option<(Block, &str)> {
-    if let Some(item) = words
-        .strip_prefix("* ")
-        .or_else(|| words.strip_prefix("- "))
-    {
-        return Some((Block::List, item));
-    }
-    let (number, item) = words.split_once(". ")?;
-    let is_number = number.len() <= 2 && number.bytes().all(|digit| digit.is_ascii_digit());
-    is_number.then_some((Block::Numbers, item))
-}
-
-/// Code between backquotes, strong words between pairs of stars.
-fn spans(words: &str, out: &mut dyn io::Write) -> io::Result<()> {
-    for (index, part) in words.split('`').enumerate() {
-        if index % 2 == 1 {
-            write!(out, "<code>{}</code>", Esc(part))?;
-            continue;
-        }
-        for (index, part) in part.split("**").enumerate() {
-            if index % 2 == 1 {
-                write!(out, "<strong>{}</strong>", Esc(part))?;
+        Line::Item(number, item) => {
+            let list = number.map_or(Block::List, |_| Block::Numbers);
+            if open == list {
+                out.write_all(b"</li>\n<li>")?;
             } else {
-                write!(out, "{}", Esc(part))?;
+                change(open, list, out)?;
+                out.write_all(b"<li>")?;
             }
+            write_spans(item, out)?;
+            Ok(list)
+        }
+        Line::Words(words) if open == Block::None => {
+            change(open, Block::Paragraph, out)?;
+            write_spans(words, out)?;
+            Ok(Block::Paragraph)
+        }
+        Line::Words(words) => {
+            out.write_all(b"\n")?;
+            write_spans(words, out)?;
+            Ok(open)
+        }
+    }
+}
+
+fn change(from: Block, to: Block, out: &mut dyn io::Write) -> io::Result<Block> {
+    out.write_all(from.tags().1.as_bytes())?;
+    out.write_all(to.tags().0.as_bytes())?;
+    Ok(to)
+}
+
+fn write_spans(words: &str, out: &mut dyn io::Write) -> io::Result<()> {
+    for (style, words) in spans(words) {
+        match style {
+            Style::Plain => write!(out, "{}", Esc(words))?,
+            Style::Code => write!(out, "<code>{}</code>", Esc(words))?,
+            Style::Strong => write!(out, "<strong>{}</strong>", Esc(words))?,
         }
     }
     Ok(())

@@ -12,6 +12,8 @@ use crate::words::{self, clean};
 
 /// Columns before what stands under nothing.
 const MARGIN: usize = 2;
+/// What a shell writes below the last line takes so many rows.
+const PROMPT_ROWS: usize = 3;
 
 pub(super) fn blocks(blocks: &[Block], indent: usize, sheet: &mut Sheet<'_>) -> io::Result<()> {
     blocks.iter().try_for_each(|own| block(own, indent, sheet))
@@ -59,7 +61,7 @@ pub(super) fn out_of_sight<'a>(
     rows: usize,
     sheet: &Sheet<'_>,
 ) -> Option<&'a Verdict> {
-    let is_seen = sheet.rows_since_verdict()? < rows;
+    let is_seen = sheet.rows_since_verdict()? + PROMPT_ROWS <= rows;
     let mut verdicts = blocks.iter().filter_map(|block| match block {
         Block::Verdict(own) => Some(own),
         _ => None,
@@ -101,7 +103,9 @@ fn next(own: &Verdict, sheet: &mut Sheet<'_>) -> io::Result<()> {
     sheet.gap()?;
     let title = sheet.ink(Ink::Strong, "NEXT");
     sheet.text(0, &title)?;
-    steps(&commands, MARGIN, sheet)
+    steps(&commands, MARGIN, sheet)?;
+    sheet.set_apart();
+    Ok(())
 }
 
 fn part(own: &Part, indent: usize, sheet: &mut Sheet<'_>) -> io::Result<()> {

@@ -3,6 +3,7 @@
 use std::io;
 
 use pgclinic_model::Severity;
+use unicode_width::UnicodeWidthChar;
 
 use crate::Options;
 
@@ -52,6 +53,10 @@ pub(crate) struct Sheet<'a> {
     color: bool,
     /// Something was written: what stands first has no gap over it.
     is_begun: bool,
+    /// The last line is an empty one.
+    is_after_gap: bool,
+    /// What comes next has a gap over it.
+    is_owed_gap: bool,
     /// Somebody reads it on a screen, and no script does.
     is_screen: bool,
     /// Rows of a screen that were written.
@@ -61,6 +66,10 @@ pub(crate) struct Sheet<'a> {
 }
 
 impl<'a> Sheet<'a> {
+    /// A blank at which no line is broken; it is written as any blank. No name holds it: control
+    /// characters are escaped before.
+    pub(crate) const BLANK_IN_CODE: &'static str = "\u{1}";
+
     pub(crate) fn new(out: &'a mut dyn io::Write, options: &Options<'_>) -> Self {
         let width = usize::from(options.width.max(WIDTH_MIN));
         Sheet {
@@ -68,6 +77,8 @@ impl<'a> Sheet<'a> {
             width,
             color: options.color,
             is_begun: false,
+            is_after_gap: false,
+            is_owed_gap: false,
             is_screen: options.screen_rows.is_some(),
             rows: 0,
             rows_before_verdict: None,
@@ -90,6 +101,11 @@ impl<'a> Sheet<'a> {
         self.is_screen
     }
 
+    /// Words may have colours.
+    pub(crate) fn is_coloured(&self) -> bool {
+        self.color
+    }
+
     /// Columns.
     pub(crate) fn width(&self) -> usize {
         self.width
@@ -108,18 +124,39 @@ impl<'a> Sheet<'a> {
     pub(crate) fn gap(&mut self) -> io::Result<()> {
         if self.is_begun {
             self.rows += 1;
+            self.is_after_gap = true;
+            self.is_owed_gap = false;
             self.out.write_all(b"\n")
         } else {
             Ok(())
         }
     }
 
+    /// What comes next stands apart from what was written last.
+    pub(crate) fn set_apart(&mut self) {
+        self.is_owed_gap = true;
+    }
+
+    /// An empty line, unless one stands above it.
+    pub(crate) fn gap_once(&mut self) -> io::Result<()> {
+        if self.is_after_gap {
+            Ok(())
+        } else {
+            self.gap()
+        }
+    }
+
     /// One line as it is, never wrapped: for what people copy and scripts read.
     pub(crate) fn raw(&mut self, line: &str) -> io::Result<()> {
+        if self.is_owed_gap {
+            self.gap()?;
+        }
         self.is_begun = true;
+        self.is_after_gap = false;
         // A longer line goes on in the next row.
         self.rows += visible(line).div_ceil(self.width).max(1);
-        self.out.write_all(line.trim_end().as_bytes())?;
+        let line = line.trim_end().replace(Self::BLANK_IN_CODE, " ");
+        self.out.write_all(line.as_bytes())?;
         self.out.write_all(b"\n")
     }
 
@@ -183,7 +220,9 @@ pub(crate) fn visible(text: &str) -> usize {
             '\x1b' => in_escape = true,
             'm' if in_escape => in_escape = false,
             _ if in_escape => {}
-            _ => columns += 1,
+            // The blank of code, which is written as any blank.
+            '\u{1}' => columns += 1,
+            _ => columns += letter.width().unwrap_or(0),
         }
     }
     columns
@@ -223,7 +262,8 @@ mod tests {
     }
 
     #[test]
-    fn colours_take_no_room() {
+    fn colours_take_no_room_and_wide_letters_take_two_columns() {
         assert_eq!(visible("\x1b[1;31mab\x1b[0m"), 2);
+        assert_eq!(visible("顧客"), 4);
     }
 }

@@ -20,15 +20,12 @@ const UNDECIDED: &str = "there is nothing to decide from yet";
 
 pub(super) fn view(document: &ExperimentDocument) -> View {
     let remarks = || list(document.remarks.iter().map(words));
-    let mut blocks = vec![on_page(vec![
+    let mut blocks = vec![
         Block::Verdict(banner(document)),
-        Block::Facts(facts(document)),
-    ])];
+        on_page(vec![Block::Facts(facts(document))]),
+    ];
     blocks.push(on_page(section("To be known").unless_empty(remarks())));
     blocks.push(on_page(runs::without_result(document)));
-    if document.cards.is_empty() {
-        blocks.push(in_terminal(vec![Block::Verdict(banner(document))]));
-    }
     let title = match document.cards.len() {
         1 => "Decision",
         _ => "Decisions",
@@ -36,10 +33,6 @@ pub(super) fn view(document: &ExperimentDocument) -> View {
     let cards = document.cards.iter().map(|card| self::card(document, card));
     blocks.extend(Part::new(Frame::PageSection, title).unless_empty(cards.collect()));
     let mut about = vec![text(extent(document))];
-    if !document.cards.is_empty() {
-        about.push(text(begun(document)));
-        about.push(text(meaning::experiment(document).sentence));
-    }
     about.extend(document.remarks.iter().map(text));
     let title = section(&document.experiment).about(&document.question);
     blocks.push(in_terminal(vec![title.of(about)]));

@@ -55,9 +55,24 @@ fn healthy(document: &CheckDocument) -> &'static str {
 
 fn incomplete(document: &CheckDocument) -> &'static str {
     if is_recovery_alone(document) {
-        "No damage was seen, but the cluster was not shut down in good order: what its recovery changes can be judged only after it, on a copy"
+        of_recovery_alone(&document.target)
     } else {
         "No damage was seen in what could be read; what stands under NOT CHECKED was not examined, and may be damaged"
+    }
+}
+
+/// Nothing is missing but the recovery, and what that is due to.
+fn of_recovery_alone(target: &Target) -> &'static str {
+    let state = target.state.as_deref().unwrap_or_default();
+    let is_backup = target.kind.ends_with("backup") || target.kind == "backup-chain";
+    if is_backup {
+        "No damage was seen, and nothing else is missing: as every backup of a running server, it becomes consistent by the recovery of its first start, and what that changes can be judged only after it, on a copy"
+    } else if target.is_running() {
+        "No damage was seen, and nothing else is missing: what the running server has in its write-ahead log alone can be judged when it is in its files"
+    } else if state.contains("recovery") {
+        "No damage was seen, and nothing else is missing: it is a standby, or was stopped in the middle of a recovery, and what that still changes can be judged only after it, on a copy"
+    } else {
+        "No damage was seen, and nothing else is missing; but its server did not shut down: what its recovery changes can be judged only after it, on a copy"
     }
 }
 

@@ -12,15 +12,23 @@ use pgclinic_model::{Severity, shell_word};
 
 use super::Meaning;
 use crate::view::next::{self, Next};
-use crate::words::{count_of, plural};
+use crate::view::space;
+use crate::words::{self as say, count_of, plural};
 
 pub(crate) fn measure(document: &MeasureDocument) -> Meaning {
     let target = &document.target;
     let mut not_measured = document.coverage.not_checked.iter();
-    let sentence = if document.interrupted {
-        "The run was stopped: the figures are those of what was read up to then."
-    } else {
-        "The figures say what the space of relations is used for; whether their data is sound is what check says."
+    let total: u64 = document.relations.iter().map(|own| own.bytes).sum();
+    let sentence = match space::would_come_back(document) {
+        _ if document.interrupted => {
+            "The run was stopped: the figures are those of what was read up to then.".to_owned()
+        }
+        Some((bytes, most)) => format!(
+            "About {} of {} would come back, the most of it ({most}) by the first statement below; whether the data is sound is what check says.",
+            say::bytes(bytes),
+            say::bytes(total)
+        ),
+        None => "Nothing that is worth a statement would come back: what relations take, they use. Whether their data is sound is what check says.".to_owned(),
     };
     let mut next = Next::default();
     if not_measured.any(|gap| !gap.inherent) {
@@ -66,9 +74,22 @@ pub(crate) fn inspect(document: &InspectDocument) -> Meaning {
     let damage: Vec<_> = damage
         .filter(|finding| finding.severity == Severity::Damage)
         .collect();
+    let relation = match target.kind.as_str() {
+        "relation-file" => Some(String::new()),
+        _ => next::relation(&document.place),
+    };
     if damage.is_empty() {
-        return Meaning::alone(
+        let check = relation.map(|relation| {
+            let level = if relation.is_empty() {
+                ""
+            } else {
+                " --level full"
+            };
+            format!("pgclinic check {}{relation}{level}", target.as_arguments())
+        });
+        return Meaning::of(
             "This is one page as it lies on the disk, and nothing is wrong with it as far as a page alone shows.",
+            Next::default().and_maybe("whether its rows fit what other pages say of them", check),
         );
     }
     let sentence = format!(
@@ -78,10 +99,6 @@ pub(crate) fn inspect(document: &InspectDocument) -> Meaning {
     let explain = damage
         .first()
         .map(|finding| format!("pgclinic explain {}", shell_word(&finding.rule)));
-    let relation = match target.kind.as_str() {
-        "relation-file" => Some(String::new()),
-        _ => next::relation(&document.place),
-    };
     let check =
         relation.map(|relation| format!("pgclinic check {}{relation}", target.as_arguments()));
     let next = Next::default()

@@ -1,13 +1,64 @@
 //! A salvage: is everything there that was to be saved.
 
+use std::collections::BTreeSet;
+
 use pgclinic_model::document::{LossPlace, Outcome, Place, SalvageReport, TableAccount};
+use pgclinic_model::shell_word;
 
 use super::Meaning;
 use crate::view::next::{self, Next};
 use crate::words::{count_of, plural};
 
+/// A script for several databases goes from one to the other by itself.
+const MAINTENANCE_DATABASE: &str = "postgres";
+
 pub(crate) fn salvage(account: &SalvageReport) -> Meaning {
-    Meaning::of(sentence(account), commands(account))
+    let mut sentence = sentence(account);
+    sentence.extend(whereabouts(account));
+    Meaning::of(sentence, commands(account))
+}
+
+/// Where the rows are.
+fn whereabouts(account: &SalvageReport) -> Option<String> {
+    let destination = account.destination.as_ref()?;
+    let spec = destination.spec.as_ref()?;
+    Some(match destination.kind.as_str() {
+        "directory" => format!(" The rows are in {spec}, and so is this report, as salvage.html."),
+        _ => format!(" The rows are in {spec}."),
+    })
+}
+
+/// Loads what was written; nothing where no script does.
+fn load(account: &SalvageReport, next: Next) -> Next {
+    let Some(destination) = &account.destination else {
+        return next;
+    };
+    let (Some(spec), Some(script)) = (&destination.spec, &destination.load_script) else {
+        return next;
+    };
+    let written = account.tables.iter().filter(|table| table.file.is_some());
+    let databases: BTreeSet<&str> = written.map(|table| table.database.as_str()).collect();
+    let mut databases = databases.into_iter();
+    let (database, why) = match (databases.next(), databases.next()) {
+        (Some(one), None) if destination.with_schema => {
+            (one, "load it into an empty database: tables, rows, indexes")
+        }
+        (Some(one), None) => (one, "load it into a database that has these tables"),
+        _ if destination.with_schema => (
+            MAINTENANCE_DATABASE,
+            "load it into empty databases of these names: tables, rows, indexes",
+        ),
+        _ => (
+            MAINTENANCE_DATABASE,
+            "load it into databases of these names that have these tables",
+        ),
+    };
+    let (spec, database) = (shell_word(spec), shell_word(database));
+    let script = shell_word(script);
+    next.and(
+        why,
+        format!("cd {spec} && psql -X -d {database} -f {script}"),
+    )
 }
 
 fn sentence(account: &SalvageReport) -> String {
@@ -56,7 +107,7 @@ fn others(account: &SalvageReport) -> &'static str {
 }
 
 fn commands(account: &SalvageReport) -> Next {
-    let next = Next::default();
+    let next = load(account, Next::default());
     if account.outcome == Outcome::Whole && !account.interrupted {
         return next;
     }

@@ -11,6 +11,8 @@ use pgclinic_model::plan::Safety;
 use pgclinic_model::shell_word;
 use pgclinic_source::Source;
 
+use super::super::shown_commands;
+
 /// Read to learn how fast files are read here.
 const SAMPLE_BYTES: u64 = 256 << 20;
 const PIECE_BYTES: u64 = 1 << 20;
@@ -156,14 +158,14 @@ pub(super) fn after(document: &mut ChecksumsDocument, pgdata: &Path) {
         let commands = differing.iter().flat_map(|node| switch(node, flag));
         plan.push(step("switch-the-other-nodes", why, commands.collect()));
     }
-    let spec = shell_word(&pgdata.display().to_string());
+    let spec = shown_commands::pgdata_word(pgdata);
     if document.outcome == ChecksumsOutcome::Refused {
         plan.push(step(
             "look-at-the-damage",
             "what is wrong with these pages, and what heals it",
             vec![
                 format!("pgclinic check {spec} --level full"),
-                format!("pgclinic salvage {spec} --to DIR"),
+                shown_commands::salvage(pgdata, None),
             ],
         ));
     }
@@ -186,7 +188,7 @@ pub(super) fn for_upgrade(document: &mut ChecksumsDocument, pgdata: &Path, new: 
     if node.matches != Some(false) {
         return;
     }
-    let old = shell_word(&pgdata.display().to_string());
+    let old = shown_commands::pgdata_word(pgdata);
     let new = match node.target.kind.as_str() {
         "major" => "NEW_PGDATA".to_owned(),
         _ => shell_word(&new.display().to_string()),

@@ -91,15 +91,15 @@ fn tile(own: &Space, [x, y, width, height]: [f64; 4], out: &mut dyn io::Write) -
 fn lines_in(width: f64, height: f64) -> u8 {
     match height {
         _ if width < 10.0 * LETTER => 0,
-        _ if height >= 2.5 * LINE => 2,
-        _ if height >= 1.5 * LINE => 1,
+        _ if height >= 2.7 * LINE => 2,
+        _ if height >= 1.7 * LINE => 1,
         _ => 0,
     }
 }
 
 /// As much of a line as has room.
 fn cut(line: &str, width: f64) -> String {
-    let mut room = width - 12.0;
+    let mut room = width - 14.0;
     let mut kept = String::new();
     for letter in line.chars() {
         room -= LETTER;
