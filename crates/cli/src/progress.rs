@@ -237,7 +237,7 @@ mod tests {
         Bar {
             bar: ProgressBar::with_draw_target(Some(0), ProgressDrawTarget::hidden()),
             interrupted: Arc::default(),
-            lines: false,
+            lines: Lines::None,
             told: std::sync::Mutex::new(0),
             bytes: Some(Ahead::default()),
         }

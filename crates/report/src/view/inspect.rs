@@ -53,9 +53,10 @@ fn title(document: &InspectDocument) -> Verdict {
     let kind = &document.anatomy.page_kind;
     let blocks = plural(document.blocks, "block");
     let mut findings = document.findings.iter();
-    let tone = match findings.any(|own| own.severity == Severity::Damage) {
-        true => Tone::Bad,
-        false => Tone::Plain,
+    let tone = if findings.any(|own| own.severity == Severity::Damage) {
+        Tone::Bad
+    } else {
+        Tone::Plain
     };
     Verdict::new(
         tone,

@@ -93,7 +93,6 @@ fn unknown(name: &str) -> Failure {
     let names: Vec<String> = SCENARIOS
         .iter()
         .map(Scenario::name)
-        .map(Into::into)
         .collect();
     let near = meant(name, names.iter().map(String::as_str));
     Failure::new(format!(

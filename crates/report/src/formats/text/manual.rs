@@ -113,9 +113,10 @@ impl Page<'_> {
                 Style::Plain => words,
                 Style::Strong => self.sheet.ink(Ink::Strong, &words),
                 Style::Code => {
-                    let words = match visible(&words) + 2 <= room {
-                        true => words.replace(' ', Sheet::BLANK_IN_CODE),
-                        false => words,
+                    let words = if visible(&words) + 2 <= room {
+                        words.replace(' ', Sheet::BLANK_IN_CODE)
+                    } else {
+                        words
                     };
                     if is_coloured {
                         self.sheet.ink(Ink::Strong, &words)
