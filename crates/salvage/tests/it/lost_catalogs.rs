@@ -58,13 +58,17 @@ fn remove(path: &Path) {
 }
 
 fn zero_first(path: &Path) {
-    zero(path, "", 0);
+    let (folder, name) = (path.parent(), path.file_name());
+    let name = name.and_then(|name| name.to_str()).expect("a name");
+    zero(folder.expect("a directory"), name, 0);
 }
 
 #[track_caller]
 fn all_rows(shop: &Shop, again: &Again) {
     let gaps = &again.report.not_salvaged;
-    assert!(again.said.is_empty(), "{}\n{gaps:#?}", again.said);
+    // A publication warns of the server's wal_level.
+    let is_refused = again.said.contains("ERROR");
+    assert!(!is_refused, "{}\n{gaps:#?}", again.said);
     for (table, rows) in &shop.truth {
         let found = again.found.get(table);
         assert!(
