@@ -30,7 +30,8 @@ fn choices_in_line(argument: Arg) -> Arg {
     let short = short.unwrap_or_default();
     let long = argument.get_long_help().map(ToString::to_string);
     let detail = long.unwrap_or_else(|| short.clone());
-    let names: Vec<&str> = values.iter().map(PossibleValue::get_name).collect();
+    let shown = values.iter().filter(|value| !value.is_hide_set());
+    let names: Vec<&str> = shown.map(PossibleValue::get_name).collect();
     let in_line = if argument.is_hide_possible_values_set() {
         short
     } else {

@@ -13,6 +13,8 @@ pub(crate) fn manual_page(command: ClapCommand) -> io::Result<String> {
     let after = command.get_after_long_help().or(command.get_after_help());
     let after = after.map(ToString::to_string).unwrap_or_default();
     let of_every_run = of_every_run(&command);
+    let version = command.get_long_version().or(command.get_version());
+    let has_version = version.is_some();
     let man = Man::new(command);
     let part = |render: &dyn Fn(&mut Vec<u8>) -> io::Result<()>| {
         let mut text = Vec::new();
@@ -30,7 +32,9 @@ pub(crate) fn manual_page(command: ClapCommand) -> io::Result<String> {
     page += &part(&|out| man.render_subcommands_section(out))?;
     page += &closing(&after);
     page += ENVIRONMENT_AND_FILES;
-    page += &part(&|out| man.render_version_section(out))?;
+    if has_version {
+        page += &part(&|out| man.render_version_section(out))?;
+    }
     Ok(page)
 }
 

@@ -185,7 +185,7 @@ mod tests {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
         let address = listener.local_addr().expect("an address");
         let dripping = std::thread::spawn(move || {
-            for (stream, scheme) in listener.incoming().zip(["http", "https"]) {
+            for (scheme, stream) in ["http", "https"].into_iter().zip(listener.incoming()) {
                 let mut stream = stream.expect("a connection");
                 // A record of TLS that never comes to its end, and no line either.
                 let begin: &[u8] = if scheme == "https" { &[22, 3, 3, 64, 0] } else { b"HTTP" };
