@@ -109,7 +109,7 @@ const STEPS: [Step; 7] = [
         title: "The server refuses that page: salvage writes its rows, and the lost keys.",
         typed: "salvage CLUSTER --to ROWS",
         exit: 1,
-        lines: 22,
+        lines: 40,
     },
     Step {
         title: "What was written has a journal, which takes it back.",

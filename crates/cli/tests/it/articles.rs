@@ -81,11 +81,11 @@ const COMMANDS: &[Said] = &[
     ),
     (
         "pgclinic explain invalid-page-flags",
-        &["pd_flags", "What the server"],
+        &["pd_flags", "WHAT THE SERVER"],
     ),
     (
         "pgclinic explain lower-beyond-upper",
-        &["pd_lower is beyond pd_upper", "What the server"],
+        &["pd_lower is beyond pd_upper", "WHAT THE SERVER"],
     ),
     (
         "pgclinic explain zero-damaged-pages",

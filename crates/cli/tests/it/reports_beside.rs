@@ -102,10 +102,10 @@ impl Reports {
 fn a_page_leads_to_the_reports_of_its_cluster_beside_it() {
     let reports = Reports::new();
     let check = reports.read("check");
-    assert!(check.contains("<a href=\"rows/salvage.html\">pgclinic salvage</a>"));
+    assert!(check.contains("<a href=\"rows/salvage.html\">rows/salvage.html</a>"));
     let inspect = reports.read("inspect");
     for name in ["check", "measure"] {
-        let link = format!("<a href=\"{name}.html\">pgclinic {name}</a>");
+        let link = format!("<a href=\"{name}.html\">{name}.html</a>");
         assert!(inspect.contains(&link), "{link}");
     }
     // The page of a directory leads to what lies above it.
@@ -113,7 +113,7 @@ fn a_page_leads_to_the_reports_of_its_cluster_beside_it() {
     let rows = reports.home.path().join("rows again");
     pgclinic(&["salvage", text(&target), "--to", text(&rows)]).exits(1);
     let salvaged = fs::read_to_string(rows.join("salvage.html")).expect("a page");
-    assert!(salvaged.contains("<a href=\"../check.html\">pgclinic check</a>"));
+    assert!(salvaged.contains("<a href=\"../check.html\">../check.html</a>"));
     reports.page("check", &["check", text(&target)]);
     assert!(
         reports

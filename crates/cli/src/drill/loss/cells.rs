@@ -627,7 +627,7 @@ fn directory(path: String) -> Vec<(Hurt, Site)> {
 }
 
 /// Without these no row is vouched for: an account says so as a whole, and names no table.
-const VOUCH_FOR_ALL: &[&str] = &["pg_wal", "pg_xact", "pg_multixact", "global/pg_control"];
+const VOUCH_FOR_ALL: &[&str] = &["pg_wal", "pg_xact", "pg_multixact", "global"];
 
 impl Hurt {
     /// Level structure looks at pages and what names them, and leaves this to level full.
