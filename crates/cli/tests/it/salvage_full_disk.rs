@@ -16,6 +16,7 @@ fn account(folder: &Path) -> SalvageReport {
     let account = fs::read(folder.join("salvage.json")).expect("an account");
     let mut account: SalvageReport = serde_json::from_slice(&account).expect("a document");
     account.elapsed_s = 0.0;
+    account.destination = None;
     account
 }
 
