@@ -30,6 +30,8 @@ pub(super) const TOAST_VALUE_WITHOUT_ROW: Rule =
 
 /// Transactions whose values are counted each; those of all others count as of one.
 const WRITERS_MAX: usize = 1000;
+/// Nobody kills more rows by hand, with pg_surgery or a lossy cure, and leaves their values.
+const BY_HAND_MAX: u64 = 10;
 /// Damaged blocks of the table that may explain lost rows.
 const BLOCKS_FOLLOWED: usize = 100;
 /// The database that initdb calls postgres, from 15 on: pg_upgrade keeps the number that it had.
@@ -83,12 +85,20 @@ impl Orphans {
         };
         let is_first = |cluster| is_first_file(own, cluster) && is_first_file(table, cluster);
         let may_be_copies = !relation.fork.cluster.is_some_and(is_first);
-        match self.lost(may_be_copies, faulty) {
-            0 => {
-                self.tell_unowned(relation, out);
-                self.leave_open(relation, owner, out);
-            }
-            lost => self.tell_lost(relation, owner, lost, out),
+        let lost = self.lost(may_be_copies, faulty);
+        let hint = hint(relation, owner);
+        let damaged = relation.neighbours.damaged_in(owner);
+        let is_hurt = damaged.is_some_and(|blocks| blocks.iter().next().is_some());
+        if lost > BY_HAND_MAX || lost > 0 && (hint.is_some() || is_hurt) {
+            return self.tell_lost(relation, owner, lost, out);
+        }
+        self.tell_unowned(relation, out);
+        // Rows may have been killed on purpose, by pg_surgery or a lossy cure, which leaves values.
+        let on_purpose =
+            || "nothing else is missed: pg_surgery or a lossy cure may have killed them".to_owned();
+        let question = hint.or_else(|| (lost > 0).then(on_purpose));
+        if let Some(hint) = question {
+            self.leave_open(relation, owner, &hint, out);
         }
     }
 
@@ -141,24 +151,14 @@ impl Orphans {
         );
     }
 
-    /// Where something else hints at lost rows too, the values are a question.
-    fn leave_open(&self, relation: &RelationCx<'_>, owner: &ForkCx<'_>, out: &mut Findings) {
-        let zeroed = relation.neighbours.zeroed_in(owner);
-        let zeroed = zeroed.map_or(0, |zeroed| zeroed.blocks.iter().count() as u64);
-        let counted = owner.relation.map_or(0, |own| own.relpages);
-        let counted = u64::try_from(counted).unwrap_or(0);
-        let hint = match (zeroed, owner.blocks) {
-            (_, 0) => "the table is empty".to_owned(),
-            (_, blocks) if counted > blocks => {
-                format!("the table has {blocks} of the {counted} pages that pg_class counts")
-            }
-            (0, _) => return,
-            (zeroed, _) => format!(
-                "{} of the table {} all zeros",
-                plural(zeroed, "page"),
-                verb_of(zeroed, "are")
-            ),
-        };
+    /// Where something hints at lost rows, the values are a question.
+    fn leave_open(
+        &self,
+        relation: &RelationCx<'_>,
+        owner: &ForkCx<'_>,
+        hint: &str,
+        out: &mut Findings,
+    ) {
         let why = format!(
             "{} {} to no row, which may be left over by CLUSTER or VACUUM FULL, and {hint}: a backup or a standby shows what stood there",
             plural(self.values, "TOASTed value"),
@@ -167,6 +167,26 @@ impl Orphans {
         relation
             .of(owner)
             .not_checked(out, "rows that may be lost", &why, false);
+    }
+}
+
+/// What else speaks of lost rows.
+fn hint(relation: &RelationCx<'_>, owner: &ForkCx<'_>) -> Option<String> {
+    let zeroed = relation.neighbours.zeroed_in(owner);
+    let zeroed = zeroed.map_or(0, |zeroed| zeroed.blocks.iter().count() as u64);
+    let counted = owner.relation.map_or(0, |own| own.relpages);
+    let counted = u64::try_from(counted).unwrap_or(0);
+    match (zeroed, owner.blocks) {
+        (_, 0) => Some("the table is empty".to_owned()),
+        (_, blocks) if counted > blocks => Some(format!(
+            "the table has {blocks} of the {counted} pages that pg_class counts"
+        )),
+        (0, _) => None,
+        (zeroed, _) => Some(format!(
+            "{} of the table {} all zeros",
+            plural(zeroed, "page"),
+            verb_of(zeroed, "are")
+        )),
     }
 }
 
