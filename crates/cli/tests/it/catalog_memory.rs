@@ -93,7 +93,11 @@ fn no_command_holds_the_bodies_of_functions() {
     for command in commands {
         let peak = peak_of(command);
         println!("{} MiB: {command:?}", peak >> 20);
-        let more = if command.contains(&"--ddl") { TWICE_BYTES } else { 0 };
+        let more = if command.contains(&"--ddl") {
+            TWICE_BYTES
+        } else {
+            0
+        };
         assert!(
             peak > 0 && peak <= MEMORY_BYTES + BESIDE_BYTES + more,
             "{command:?}: {peak}"

@@ -121,7 +121,10 @@ fn next_commands_run_as_they_are_printed() {
     let commands = next_commands(&salvaged.out);
     assert_eq!(commands.len(), 3, "{commands:?}");
     // The first one loads what was written into a server, which is nowhere here.
-    assert!(commands[0].ends_with("psql -X -d clinic -f load.sql"), "{commands:?}");
+    assert!(
+        commands[0].ends_with("psql -X -d clinic -f load.sql"),
+        "{commands:?}"
+    );
     for command in commands.iter().skip(1) {
         let ran = typed(command);
         assert_ne!(ran.exit, 2, "{command}: {}", ran.err);

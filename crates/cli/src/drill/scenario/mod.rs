@@ -90,10 +90,7 @@ fn of_name(name: &str) -> Vec<Scenario> {
 }
 
 fn unknown(name: &str) -> Failure {
-    let names: Vec<String> = SCENARIOS
-        .iter()
-        .map(Scenario::name)
-        .collect();
+    let names: Vec<String> = SCENARIOS.iter().map(Scenario::name).collect();
     let near = meant(name, names.iter().map(String::as_str));
     Failure::new(format!(
         "there is no scenario {name:?}: {near}`pgclinic drill --scenarios` lists them, `pgclinic injure --list` the injuries"
