@@ -1,6 +1,7 @@
 //! `docs/rules/README.md`, `docs/guide/articles.md`, `docs/signs.md` and the index of
 //! `docs/guide/messages`, which the program writes from its registers; the words of the program;
-//! the picture of the README; and the pages of the messages, for which it runs every scenario on a real server.
+//! the picture of the README; and the pages of the messages, for which it runs every scenario on a
+//! real server.
 
 mod picture;
 mod vocabulary;

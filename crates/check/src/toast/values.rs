@@ -17,10 +17,10 @@ use pgclinic_scan::PageReader;
 use crate::check::ForkCx;
 use crate::findings::{Draft, Findings};
 use crate::relation_check::{RelationCheck, RelationCx, draft_at};
+use crate::toast::orphans::{Orphans, TOAST_VALUE_ORPHANED, TOAST_VALUE_WITHOUT_ROW};
 use crate::toast::{
     Fault, Pointer, Run, Runs, collect_pointers, collect_runs, fault_of, for_each_piece,
 };
-use crate::toast::orphans::{Orphans, TOAST_VALUE_ORPHANED, TOAST_VALUE_WITHOUT_ROW};
 
 /// Memory for sorting pointers, and for sorting runs: as much of the budget, and at least so many
 /// bytes.

@@ -83,7 +83,11 @@ fn written(answer: &str, is_list: bool, world: &mut Env<'_>) -> io::Result<()> {
     let terminal = world.terminal;
     let options = Options {
         color: terminal.may_be_coloured(),
-        width: if terminal.stdout { terminal.width } else { PIPE_COLUMNS },
+        width: if terminal.stdout {
+            terminal.width
+        } else {
+            PIPE_COLUMNS
+        },
         ..Options::default()
     };
     write_manual(answer, &options, &mut *world.stdout)

@@ -50,7 +50,10 @@ impl Command for ManPage {
             return Ok(Exit::Healthy);
         }
         let page = manual_page(named(command, &arguments.command)?)?;
-        world.stdout.write_all(page.as_bytes()).or_else(closed_pipe)?;
+        world
+            .stdout
+            .write_all(page.as_bytes())
+            .or_else(closed_pipe)?;
         Ok(Exit::Healthy)
     }
 }

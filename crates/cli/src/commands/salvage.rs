@@ -369,9 +369,7 @@ fn salvaged(
     let spec = options.spec.clone();
     let work = move || {
         salvage(read, &options, progress).map_err(|error| match error {
-            SalvageError::NothingSelected => {
-                nothing_selected(&arguments.selection, &spec, &[read])
-            }
+            SalvageError::NothingSelected => nothing_selected(&arguments.selection, &spec, &[read]),
             other => other.into(),
         })
     };

@@ -251,7 +251,11 @@ impl Arguments {
     fn interval(&self) -> Result<Duration, Failure> {
         let usual = if self.once { ONCE_S } else { INTERVAL_S };
         let seconds = self.interval.unwrap_or(usual);
-        let least = if self.clock_step.is_some() { 0.0 } else { INTERVAL_MIN_S };
+        let least = if self.clock_step.is_some() {
+            0.0
+        } else {
+            INTERVAL_MIN_S
+        };
         if !(least..=INTERVAL_MAX_S).contains(&seconds) {
             let limits =
                 format!("--interval must be {INTERVAL_MIN_S} s or more, and a day at most");
@@ -266,7 +270,10 @@ impl Arguments {
         for url in &self.urls {
             let own = self.target(url, world)?;
             // Their metrics would have the same labels.
-            if targets.iter().any(|other: &ConnectionTarget| other.to_string() == own.to_string()) {
+            if targets
+                .iter()
+                .any(|other: &ConnectionTarget| other.to_string() == own.to_string())
+            {
                 return Err(Failure::new(format!("{own} is named twice")));
             }
             targets.push(own);

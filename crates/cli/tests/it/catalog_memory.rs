@@ -15,8 +15,8 @@ const MEMORY_BYTES: u64 = 16 << 20;
 /// of the program itself, as it is built for tests.
 const BESIDE_BYTES: u64 = 43 << 20;
 
-/// Catalogs are read twice where tables have generated columns and a schema is written, and what the
-/// first reading freed lies in pieces.
+/// Catalogs are read twice where tables have generated columns and a schema is written, and what
+/// the first reading freed lies in pieces.
 const TWICE_BYTES: u64 = 34 << 20;
 
 /// 60 MiB of bodies, one of them larger than `--memory`, and views.

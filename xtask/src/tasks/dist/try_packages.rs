@@ -108,7 +108,9 @@ fn lintian(deb: &Path) -> Outcome {
     lintian.current_dir(repository::target()).arg(deb);
     match lintian.output() {
         Err(_) => {
-            println!("SKIPPED: lintian is not installed, and nobody judged the Debian package (apt-get install lintian)");
+            println!(
+                "SKIPPED: lintian is not installed, and nobody judged the Debian package (apt-get install lintian)"
+            );
             Ok(())
         }
         Ok(output) if output.status.success() => {

@@ -1,6 +1,6 @@
 //! The picture of the README: the page of a check of the cluster that `pgclinic demo` carries, with
-//! one sector lost. Its outline is kept beside it, so that a page which has changed since is noticed
-//! where there is no browser.
+//! one sector lost. Its outline is kept beside it, so that a page which has changed since is
+//! noticed where there is no browser.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -49,13 +49,20 @@ pub(super) fn page(program: &dyn Fn() -> std::process::Command) -> Result<Page, 
     check.arg("check").arg(&cluster).args(["--format", "json"]);
     let found = shell::output(&mut check)?;
     if found.status.code() != Some(1) {
-        return Err(format!("no damage in {}\n{}", cluster.display(), shell::both(&found)));
+        return Err(format!(
+            "no damage in {}\n{}",
+            cluster.display(),
+            shell::both(&found)
+        ));
     }
     let json = named(&String::from_utf8_lossy(&found.stdout), &cluster)?;
     let document = folder.join("check.json");
     std::fs::write(&document, json).map_err(at(&document))?;
     let mut report = program();
-    report.arg("report").arg(&document).args(["--format", "html"]);
+    report
+        .arg("report")
+        .arg(&document)
+        .args(["--format", "html"]);
     let html = shell::capture(&mut report)?;
     let path = folder.join("check.html");
     std::fs::write(&path, &html).map_err(at(&path))?;
@@ -106,7 +113,10 @@ fn outline(html: &str) -> String {
 }
 
 fn line_of(inside: &str, text: &str) -> Option<String> {
-    let name = inside.split([' ', '/']).next().filter(|name| !name.is_empty())?;
+    let name = inside
+        .split([' ', '/'])
+        .next()
+        .filter(|name| !name.is_empty())?;
     if name == "h2" {
         return Some(format!("h2 {}", text.trim()));
     }

@@ -74,7 +74,10 @@ pub(super) fn with_commands(mut document: HealDocument, pgdata: &Path) -> HealDo
     let copy = step(
         "heal-a-copy",
         "first on a copy, whose server shows whether the rows are as they should be",
-        format!("{command} --copy-to {}", shown_commands::beside(pgdata, "healed")),
+        format!(
+            "{command} --copy-to {}",
+            shown_commands::beside(pgdata, "healed")
+        ),
     );
     let identifier = &document.basis.system_identifier;
     let why = format!(

@@ -11,8 +11,8 @@ use pgclinic_surgery::checksums::PageOfFork;
 use super::accused::Accusation;
 use super::ends::{TruncatedTable, is_of_end, is_of_table};
 use super::evidence::Found;
-use super::status::{LostPages, is_of_status};
 use super::shown_commands;
+use super::status::{LostPages, is_of_status};
 use super::wanted::{Reason, Wanted, name_of, page_of};
 
 /// What is healed, or listed, elsewhere.

@@ -12,8 +12,8 @@ use pgclinic_model::plural;
 use pgclinic_model::{Finding, Severity};
 use pgclinic_surgery::cures::{ProvenRun, RESTORE_END};
 
-use super::shown_commands;
 use super::evidence::{Found, Search, address_of};
+use super::shown_commands;
 use crate::exit::Failure;
 
 /// Rules by which a table ends too early.

@@ -212,7 +212,10 @@ impl Drop for Background {
 
 /// A directory that nobody else may enter, whatever stood above it.
 fn make_private(home: &Path) -> io::Result<()> {
-    DirBuilder::new().recursive(true).mode(OWN_DIRECTORY).create(home)?;
+    DirBuilder::new()
+        .recursive(true)
+        .mode(OWN_DIRECTORY)
+        .create(home)?;
     fs::set_permissions(home, Permissions::from_mode(OWN_DIRECTORY))
 }
 

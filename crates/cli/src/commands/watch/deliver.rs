@@ -161,7 +161,10 @@ impl Courier {
         let mut ledger = locked(&self.ledger);
         ledger.sent += 1;
         if !is_sent {
-            let waiting = format!("{alert}: {WAITING_MAX} messages wait for the {}", self.receiver);
+            let waiting = format!(
+                "{alert}: {WAITING_MAX} messages wait for the {}",
+                self.receiver
+            );
             ledger.failed(waiting);
         }
     }
@@ -235,7 +238,10 @@ mod tests {
     fn a_receiver_that_fails_is_counted_and_keeps_no_other_waiting() {
         let home = tempfile::tempdir().expect("a directory");
         let heard = home.path().join("heard");
-        let receivers = ["echo no >&2; exit 3".to_owned(), format!("cat >> '{}'", heard.display())];
+        let receivers = [
+            "echo no >&2; exit 3".to_owned(),
+            format!("cat >> '{}'", heard.display()),
+        ];
         let couriers = Couriers::start(receivers.into_iter().map(Receiver::Command).collect());
         // At the end of a run nothing is tried twice.
         couriers.is_over.store(true, Ordering::Relaxed);
@@ -252,6 +258,9 @@ mod tests {
         assert_eq!((other.delivered, other.undelivered), (2, 0));
         let failures = couriers.failures();
         assert!(failures[0].contains("exit status: 3 no"), "{failures:?}");
-        assert_eq!(std::fs::read_to_string(heard).expect("messages"), "first\nsecond\n");
+        assert_eq!(
+            std::fs::read_to_string(heard).expect("messages"),
+            "first\nsecond\n"
+        );
     }
 }

@@ -161,10 +161,14 @@ fn of_document(document: &MeasureDocument) -> MeasuredFigures {
 /// Of all columns together, by method; methods of which there is nothing are left out.
 fn toast_bytes(document: &MeasureDocument) -> Vec<(String, u64)> {
     let columns = document.relations.iter().flat_map(|own| &own.columns);
-    let sections: Vec<_> = columns.filter_map(|own| own.sections.get("toast")).collect();
+    let sections: Vec<_> = columns
+        .filter_map(|own| own.sections.get("toast"))
+        .collect();
     let sum = |name: &str| {
         let own = sections.iter().filter_map(|own| own.get(name)?.as_ref());
-        own.filter_map(number).map(pgclinic_model::whole).sum::<u64>()
+        own.filter_map(number)
+            .map(pgclinic_model::whole)
+            .sum::<u64>()
     };
     let methods = TOAST_METHODS.iter();
     let all = methods.map(|method| ((*method).to_owned(), sum(&format!("{method}_bytes"))));

@@ -48,7 +48,8 @@ pub(super) fn relation_bytes(directory: &Path) -> u64 {
     databases.extend(under(&directory.join("base")).map(|own| own.path()));
     for space in under(&directory.join("pg_tblspc")) {
         let versions = under(&space.path()).map(|own| own.path());
-        databases.extend(versions.flat_map(|own| under(&own).map(|own| own.path()).collect::<Vec<_>>()));
+        databases
+            .extend(versions.flat_map(|own| under(&own).map(|own| own.path()).collect::<Vec<_>>()));
     }
     let files = databases.iter().flat_map(|own| under(own));
     let is_relation = |name: &std::ffi::OsStr| {
@@ -56,7 +57,9 @@ pub(super) fn relation_bytes(directory: &Path) -> u64 {
         first.is_some_and(u8::is_ascii_digit)
     };
     let files = files.filter(|own| is_relation(&own.file_name()));
-    files.filter_map(|own| Some(own.metadata().ok()?.len())).sum()
+    files
+        .filter_map(|own| Some(own.metadata().ok()?.len()))
+        .sum()
 }
 
 /// When files that no server writes were written last, in seconds since 1970: those of a backup are

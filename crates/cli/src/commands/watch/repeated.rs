@@ -377,7 +377,10 @@ kill -9 $$
         let (_, work, _) = own.work.as_ref().expect("work");
         let mode = |path: &Path| fs::metadata(path).expect("a file").permissions().mode() & 0o777;
         assert_eq!(mode(&work.path("kept.json")), 0o600);
-        assert_eq!(mode(work.path("kept.json").parent().expect("a home")), 0o700);
+        assert_eq!(
+            mode(work.path("kept.json").parent().expect("a home")),
+            0o700
+        );
     }
 
     #[test]

@@ -173,7 +173,10 @@ fn of_document(document: &CheckDocument) -> Found {
 /// Beside a server that is a note: a file may be growing. A server writes whole blocks, and the
 /// check has had its second look.
 fn partial_blocks(document: &CheckDocument) -> Vec<(String, u64)> {
-    let own = document.findings.iter().filter(|own| own.rule == PARTIAL_BLOCK);
+    let own = document
+        .findings
+        .iter()
+        .filter(|own| own.rule == PARTIAL_BLOCK);
     let named = own.take(RELATIONS_MAX).map(|own| {
         let place = &own.place;
         let bytes = place.bytes.map_or(0, |[from, to]| to.saturating_sub(from));

@@ -188,7 +188,11 @@ mod tests {
             for (scheme, stream) in ["http", "https"].into_iter().zip(listener.incoming()) {
                 let mut stream = stream.expect("a connection");
                 // A record of TLS that never comes to its end, and no line either.
-                let begin: &[u8] = if scheme == "https" { &[22, 3, 3, 64, 0] } else { b"HTTP" };
+                let begin: &[u8] = if scheme == "https" {
+                    &[22, 3, 3, 64, 0]
+                } else {
+                    b"HTTP"
+                };
                 let mut sent = stream.write_all(begin);
                 while sent.is_ok() {
                     std::thread::sleep(Duration::from_millis(5));
@@ -202,7 +206,10 @@ mod tests {
             let begin = Instant::now();
             let why = own.post_within("{}", Duration::from_millis(200));
             let why = why.expect_err("no answer");
-            assert!(why.contains("within") || why.contains("authorities"), "{why}");
+            assert!(
+                why.contains("within") || why.contains("authorities"),
+                "{why}"
+            );
             // Far below what a limit of each byte would allow.
             assert!(begin.elapsed() < Duration::from_secs(20));
         }

@@ -49,9 +49,7 @@ impl Page<'_> {
     fn line(&mut self, line: &str) -> io::Result<()> {
         if self.is_code && Line::of(line) != Line::Fence {
             let indent = self.indent + MARGIN;
-            return self
-                .sheet
-                .raw(&format!("{:indent$}{}", "", clean(line)));
+            return self.sheet.raw(&format!("{:indent$}{}", "", clean(line)));
         }
         match Line::of(line) {
             Line::Fence => {
