@@ -1,23 +1,27 @@
 //! Directories that an interrupted `CREATE DATABASE` left behind: a part of a copy of another
 //! database, which no transaction has made a database. A server never opens them.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
-use pgclinic_format::Oid;
 use pgclinic_format::types::FIRST_NORMAL_OID;
+use pgclinic_format::{BlockNo, Fork, Oid, Page};
 
 use crate::catalog::Catalog;
 use crate::cluster::Cluster;
 use crate::database::LostDatabase;
+use crate::files::{ForkFiles, read_block};
 use crate::state::{DatabasesOfServer, State};
+
+/// Where a page goes on behind LSN and checksum.
+const CONTENT_AT: usize = 10;
 
 /// A relation of a user by which a copy is known: number, schema and name.
 type UserRelation = (Oid, String, String);
 
 impl Cluster {
     /// Directories in which nothing can be lost: `pg_database` was read whole and neither it, nor
-    /// its indexes, nor WAL names them, and all that they hold of users stands in another database
-    /// too, from which it was being copied. One that holds more was a database with a row.
+    /// its indexes, nor WAL names them, and all that they hold stands in another database too, from
+    /// which it was being copied. One that holds more was a database with a row.
     pub fn leftover_databases(&self) -> &BTreeSet<Oid> {
         self.leftovers.get_or_init(|| self.find_leftovers())
     }
@@ -58,25 +62,60 @@ impl Cluster {
     }
 
     fn is_part_of_a_copy(&self, oid: Oid) -> bool {
-        let own = self.catalog_names(oid);
-        let (relations, files) = (user_relations(&own), self.user_files(oid));
+        let (own, files) = (
+            user_relations(&self.catalog_names(oid)),
+            self.main_forks(oid),
+        );
+        // Pages that passed by once cannot be compared any more.
+        let is_streamed = matches!(self.state(), State::Streamed(_));
+        if is_streamed && files.keys().any(|file| *file >= FIRST_NORMAL_OID) {
+            return false;
+        }
         let mut templates = self.databases.values().filter(|other| other.name.is_some());
         templates.any(|template| {
-            // Only files and names together tell whose copy it is, and most have neither.
-            files.is_subset(&self.user_files(template.oid))
-                && (relations.is_empty()
-                    || relations.is_subset(&user_relations(&self.catalog_names(template.oid))))
+            let originals = self.main_forks(template.oid);
+            let is_copy = |(file, copied): (&Oid, &ForkFiles)| {
+                let original = originals.get(file);
+                original.is_some_and(|original| is_streamed || self.adds_nothing(copied, original))
+            };
+            (own.is_empty() || own.is_subset(&user_relations(&self.catalog_names(template.oid))))
+                && files.iter().all(is_copy)
         })
     }
 
-    /// Numbers of files that no cluster is made with.
-    fn user_files(&self, database: Oid) -> BTreeSet<Oid> {
+    /// No page of the copy was changed since it was copied: it is as the original's, or older, or
+    /// not yet written. A database that somebody worked in has others.
+    fn adds_nothing(&self, copied: &ForkFiles, original: &ForkFiles) -> bool {
+        let read = |files, block| read_block(self.source.as_ref(), files, self.build, block);
+        let blocks = copied.bytes() / u64::from(self.build.block_size.max(1));
+        let Ok(blocks) = BlockNo::try_from(blocks) else {
+            return false;
+        };
+        (0..blocks).all(|block| {
+            let Some(own) = read(copied, block) else {
+                return false;
+            };
+            if own.iter().all(|byte| *byte == 0) {
+                return true;
+            }
+            let other = read(original, block);
+            other.is_some_and(|other| is_as_old(&own, &other))
+        })
+    }
+
+    /// By number, which a copy keeps.
+    fn main_forks(&self, database: Oid) -> BTreeMap<Oid, ForkFiles> {
         let homes = self.homes.iter().filter(|home| home.database == database);
         let files = homes.flat_map(|home| self.files(home).unwrap_or_default());
-        let permanent = files.filter(|files| files.temporary.is_none());
-        let numbers = permanent.map(|files| files.filenode);
-        numbers.filter(|file| *file >= FIRST_NORMAL_OID).collect()
+        let main = files.filter(|own| own.temporary.is_none() && own.fork == Fork::Main);
+        main.map(|files| (files.filenode, files)).collect()
     }
+}
+
+/// Copying through the buffers gives a page another LSN, and with it another checksum, alone.
+fn is_as_old(own: &[u8], other: &[u8]) -> bool {
+    let lsn = |page| Page::parse(page).map(|page| page.pd_lsn());
+    own.get(CONTENT_AT..) == other.get(CONTENT_AT..) || lsn(own) < lsn(other)
 }
 
 fn user_relations(catalog: &Catalog) -> BTreeSet<UserRelation> {

@@ -41,6 +41,18 @@ fn entries(folder: &Path) -> Vec<PathBuf> {
         .collect()
 }
 
+/// A file with a page, of a number that no cluster is made with.
+fn table_of_a_user(folder: &Path) -> PathBuf {
+    let mut files = entries(folder).into_iter();
+    let is_one = |file: &PathBuf| {
+        let name = file.file_name().and_then(|name| name.to_str());
+        let number = name.and_then(|name| name.parse::<u32>().ok());
+        let len = fs::metadata(file).expect("a file").len();
+        number.is_some_and(|number| number >= 16384) && len >= 8192
+    };
+    files.find(is_one).expect("a table")
+}
+
 /// Nothing can be lost in what no row names and another database holds; one more file, and it was a
 /// database.
 #[test]
@@ -69,6 +81,18 @@ fn what_an_interrupted_create_database_left_is_no_damage() {
     ];
     let ran = pgclinic(&named);
     assert!(matches!(ran.exit, 0 | 1 | 3), "{}", ran.err);
+
+    // A page that somebody changed since: it was a database.
+    let changed = table_of_a_user(&copy.pgdata.join(LEFT));
+    let before = fs::read(&changed).expect("a file");
+    let mut bytes = before.clone();
+    bytes[4..8].copy_from_slice(&0x7FFF_FF00u32.to_le_bytes());
+    bytes[8000] ^= 0xFF;
+    fs::write(&changed, bytes).expect("a write");
+    let ran = pgclinic(&["check", pgdata, "--format", "json"]);
+    assert!(matches!(ran.exit, 1 | 3), "{}", ran.out);
+    assert!(!ran.out.contains(WHY), "{}", ran.out);
+    fs::write(&changed, before).expect("as it was");
 
     fs::write(copy.pgdata.join(LEFT).join("99999"), vec![0; 8192]).expect("a file");
     let ran = pgclinic(&["check", pgdata, "--format", "json"]);

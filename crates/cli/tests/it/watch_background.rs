@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use pgclinic_model::document::{LoggedMessage, SignState, WatchDocument, WatchedTarget};
 use pgclinic_servers::{Checksums, ConnectionTarget, Server, StartOptions};
-use pgclinic_testkit::{execute, overwrite, started, value};
+use pgclinic_testkit::{copy_of, execute, overwrite, seed, started, value};
 use pgclinic_watch::{Thoroughness, WatchOptions, Watcher};
 
 use crate::common::{pgclinic, text, url};
@@ -180,8 +180,10 @@ fn files_of_another_server_are_not_scrubbed_and_that_is_a_warning() {
 
 #[test]
 fn dead_bytes_and_catalogs_are_measured_in_the_files_of_a_copy() {
-    let (copy, server) = started(15, Checksums::On, &StartOptions::default());
-    execute(&server, "CHECKPOINT");
+    // Two copies of one cluster: the server has one of them, the other is as old as a backup.
+    let seeded = seed(&pgclinic_testkit::server(15), Checksums::On);
+    let (own, copy) = (copy_of(&seeded), copy_of(&seeded));
+    let server = own.start().expect("a server");
     let url = url(&server, "postgres");
     let states = tempfile::tempdir().expect("a directory");
     let words = ["watch", &url, "--listen", "127.0.0.1:0", "--interval", "1"];
@@ -211,6 +213,13 @@ fn dead_bytes_and_catalogs_are_measured_in_the_files_of_a_copy() {
     assert!(
         metrics.contains("pgclinic_measured_toast_bytes{"),
         "{metrics}"
+    );
+    let own = only(&get(running.address, "/json"));
+    let age = own.signs.iter().find(|own| own.name == "measured-age");
+    let why = age.and_then(|own| own.finding.as_deref());
+    assert!(
+        why.is_some_and(|why| why.contains("hours old when they were measured")),
+        "{why:?}"
     );
 }
 

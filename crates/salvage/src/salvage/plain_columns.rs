@@ -16,7 +16,7 @@ pub(super) fn catalog_of(cluster: &Cluster, database: Oid, options: &SalvageOpti
     if makes_schema && catalog.relations.values().any(stores_generated) {
         let shared = cluster.catalog(0);
         let described = described_columns(cluster, &catalog, &options.given);
-        let room = room_of(options);
+        let room = room_of(options).of_columns();
         let catalogs = Catalogs::read_with(cluster, (&catalog, &shared), &room, &described);
         let plain = columns_made_plain(&catalogs);
         drop(catalogs);

@@ -77,31 +77,17 @@ pub(super) struct Printing<'c> {
     pub(super) tally: Tally,
 }
 
-/// A page, and where the bytes of it end that are known.
+/// A page or a row, and where the bytes of it end that are known.
 #[derive(Clone, Copy)]
-struct PartOfPage<'p> {
-    page: Page<'p>,
+struct Part<T> {
+    of: T,
     known_bytes: usize,
 }
 
-impl<'p> PartOfPage<'p> {
-    fn all_of(page: Page<'p>) -> Self {
+impl<T> Part<T> {
+    fn all_of(of: T) -> Self {
         let known_bytes = usize::MAX;
-        PartOfPage { page, known_bytes }
-    }
-}
-
-/// The same of a row.
-#[derive(Clone, Copy)]
-struct PartOfRow<'p> {
-    tuple: HeapTuple<'p>,
-    known_bytes: usize,
-}
-
-impl<'p> PartOfRow<'p> {
-    fn all_of(tuple: HeapTuple<'p>) -> Self {
-        let known_bytes = usize::MAX;
-        PartOfRow { tuple, known_bytes }
+        Part { of, known_bytes }
     }
 }
 
@@ -259,14 +245,14 @@ impl<'c> Worker<'c> {
                 let moved = self.realigned(page, block, printing);
                 let known_bytes = moved.as_ref().map(|moved| moved.known_bytes);
                 let moved = moved.as_ref().and_then(|moved| Page::parse(&moved.bytes));
-                let page = PartOfPage {
-                    page: moved.unwrap_or(page),
+                let page = Part {
+                    of: moved.unwrap_or(page),
                     known_bytes: known_bytes.unwrap_or(usize::MAX),
                 };
                 self.print_carved(page, block, printing, carve::of_broken_page);
             }
             PageState::Emptied => {
-                let page = PartOfPage::all_of(page);
+                let page = Part::all_of(page);
                 self.print_carved(page, block, printing, carve::of_broken_page);
             }
             PageState::Sound => {
@@ -277,7 +263,7 @@ impl<'c> Worker<'c> {
                 let (mut missed, mut found) = (covered.rejected, 0);
                 if !covered.is_whole {
                     missed += page.line_pointers_cut_off().len() as u64;
-                    let page = PartOfPage::all_of(page);
+                    let page = Part::all_of(page);
                     found = self.print_carved(page, block, printing, carve::of_gaps);
                 }
                 printing.tally.rows.lost += missed.saturating_sub(found);
@@ -363,7 +349,7 @@ impl<'c> Worker<'c> {
                 printing.tally.tell_row(place, why);
             }
             let doubts = [doubt, why, misplaced.as_deref()];
-            let row = PartOfRow::all_of(tuple);
+            let row = Part::all_of(tuple);
             self.print_row(row, (place, verdict), doubts, printing);
         }
         printing.tally.pages_against_status += u64::from(is_against_status);
@@ -413,7 +399,10 @@ impl<'c> Worker<'c> {
     /// Rows that are found by their structure; how many.
     fn print_carved<'p>(
         &mut self,
-        PartOfPage { page, known_bytes }: PartOfPage<'p>,
+        Part {
+            of: page,
+            known_bytes,
+        }: Part<Page<'p>>,
         block: BlockNo,
         printing: &mut Printing<'c>,
         find: for<'f> fn(Page<'p>, BlockNo, &mut Probe<'f>) -> Vec<Found<'p>>,
@@ -435,8 +424,8 @@ impl<'c> Worker<'c> {
             };
             let is_told = verdict == VersionFate::Carved;
             let doubt = words_of(VersionFate::Carved).filter(|_| !is_told);
-            let row = PartOfRow {
-                tuple,
+            let row = Part {
+                of: tuple,
                 known_bytes: known_bytes.saturating_sub(at),
             };
             self.print_row(row, (place, verdict), [doubt, None, None], printing);
@@ -457,7 +446,10 @@ impl<'c> Worker<'c> {
 
     fn print_row(
         &mut self,
-        PartOfRow { tuple, known_bytes }: PartOfRow<'_>,
+        Part {
+            of: tuple,
+            known_bytes,
+        }: Part<HeapTuple<'_>>,
         (place, verdict): (Tid, VersionFate),
         doubts: [Option<&str>; 3],
         printing: &mut Printing<'c>,

@@ -24,8 +24,17 @@ const TREE_PART_BYTES: u64 = 128;
 pub(crate) struct CatalogRoom {
     pub(crate) memory: MemoryPlan,
     pub(crate) folder: PathBuf,
-    /// Bodies, stored trees and comments are left out: nobody will ask for them.
-    pub(crate) is_brief: bool,
+    pub(crate) text: CatalogText,
+}
+
+/// Which of the long values in catalogs somebody will ask for; the others are left out.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum CatalogText {
+    All,
+    /// What columns are computed by: neither bodies, nor other stored trees, nor comments.
+    OfColumns,
+    /// Names and types alone.
+    None,
 }
 
 impl CatalogRoom {
@@ -34,14 +43,22 @@ impl CatalogRoom {
         CatalogRoom {
             memory: memory.clone(),
             folder: folder.to_owned(),
-            is_brief: false,
+            text: CatalogText::All,
+        }
+    }
+
+    /// The same for what columns are computed by.
+    pub(crate) fn of_columns(self) -> Self {
+        CatalogRoom {
+            text: CatalogText::OfColumns,
+            ..self
         }
     }
 
     /// For names and types alone.
     pub(crate) fn brief() -> Self {
         CatalogRoom {
-            is_brief: true,
+            text: CatalogText::None,
             ..CatalogRoom::unlimited()
         }
     }
@@ -51,7 +68,7 @@ impl CatalogRoom {
         CatalogRoom {
             memory: MemoryPlan::unlimited(),
             folder: PathBuf::new(),
-            is_brief: false,
+            text: CatalogText::All,
         }
     }
 }

@@ -112,13 +112,14 @@ impl Background {
             .mode(OWN_FILE)
             .open(self.path("run.log"))
             .map_err(failed)?;
+        // By the clock of files, which goes on in ticks and is behind that of programs.
+        self.started = log.metadata().and_then(|own| own.modified()).ok();
         let lock = self.lock.try_clone().map_err(failed)?;
         let mut command = Command::new(program);
         // Ctrl-C of a terminal is for the parent, which ends the child in order.
         command.args(words).process_group(0);
         command.stdin(Stdio::from(lock));
         command.stdout(Stdio::null()).stderr(Stdio::from(log));
-        self.started = Some(SystemTime::now());
         self.child = Some(command.spawn().map_err(failed)?);
         Ok(())
     }

@@ -11,7 +11,7 @@ use pgclinic_format::types::FIRST_NORMAL_OID;
 use pgclinic_format::{Fork, Oid};
 use pgclinic_model::{plural, verb_of};
 
-use super::super::long_text::{CatalogRoom, TextStore};
+use super::super::long_text::{CatalogRoom, CatalogText, TextStore};
 use super::Catalogs;
 use super::long_values::LongValues;
 use super::rebuilt_columns::DescribedColumns;
@@ -88,6 +88,10 @@ const UNWANTED: &[&str] = &["attmissingval"];
 /// What else is not kept where only names and types are asked for: code, comments and stored trees.
 const PG_NODE_TREE: Oid = 194;
 const LONG: &[&str] = &["prosrc", "probin", "description"];
+/// Those of them that say nothing of whose a function is.
+const BODIES: &[&str] = &["prosrc", "description"];
+/// The tree of a default or of a generated column.
+const COMPUTED_BY: &str = "adbin";
 
 impl<'a> Catalogs<'a> {
     /// Reads what `catalog` (of one database) and `shared` (of the cluster) know of.
@@ -243,9 +247,15 @@ impl Reader<'_> {
         };
         let is_wanted = |column: &Column| {
             let name = column.name.as_str();
-            let is_long = column.type_oid == PG_NODE_TREE || LONG.contains(&name);
-            let is_too_long = self.room.is_brief && is_long;
-            !is_too_long && !UNWANTED.contains(&name)
+            let is_tree = column.type_oid == PG_NODE_TREE;
+            let is_left_out = match self.room.text {
+                CatalogText::All => false,
+                CatalogText::OfColumns => {
+                    (is_tree && name != COMPUTED_BY) || BODIES.contains(&name)
+                }
+                CatalogText::None => is_tree || LONG.contains(&name),
+            };
+            !is_left_out && !UNWANTED.contains(&name)
         };
         let toast = self.catalog.relations.get(&relation.toast);
         let toast = toast.and_then(|toast| self.files_of(toast));
@@ -340,7 +350,7 @@ impl Reader<'_> {
     ) -> RowsRead {
         let layouts = relation.layouts.as_deref().unwrap_or_default();
         let mut scan = HeapScan::new(self.cluster, files, layouts);
-        if self.room.is_brief {
+        if self.room.text == CatalogText::None {
             scan.each_that_may_count(each);
             return RowsRead {
                 missed: None,
