@@ -337,6 +337,11 @@ impl Findings {
         self.kept.values().map(|kept| kept.total).sum()
     }
 
+    /// Relations of which this rule told something.
+    pub(crate) fn relations_with(&self, rule: &Rule) -> u64 {
+        self.kept.keys().filter(|(_, own)| own == rule.name).count() as u64
+    }
+
     /// Of each rule and relation of which some were only counted: those that were kept, and how
     /// many more there were.
     pub(crate) fn surplus(&self) -> impl Iterator<Item = (impl Iterator<Item = &Finding>, u64)> {

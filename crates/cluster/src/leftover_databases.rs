@@ -30,7 +30,9 @@ impl Cluster {
     /// no moment, and nobody misses the rest.
     pub(crate) fn made_or_dropped(&self) -> BTreeSet<Oid> {
         let asked = self.databases_of_server();
-        asked.map_or_else(BTreeSet::new, |asked| asked.made_or_dropped.clone())
+        let all = self.databases.keys().copied();
+        all.filter(|oid| asked.is_some_and(|asked| asked.made_or_dropped(*oid)))
+            .collect()
     }
 
     fn databases_of_server(&self) -> Option<&DatabasesOfServer> {

@@ -106,7 +106,10 @@ pub use pieces::{Piece, Pieces};
 pub use places::{file_place, fork_place, kind_of};
 pub use relation::{Column, ForeignMethod, Generated, Persistence, RelKind, Relation, quoted};
 pub use rows_in_wal::OutdatedBlock;
-pub use state::{DatabasesOfServer, Recovered, ReplayInMemory, State, StreamedFiles};
+pub use state::{
+    DatabasesOfServer, LookAtDatabases, LooksAtDatabases, Recovered, ReplayInMemory, State,
+    StreamedFiles,
+};
 pub use status::StatusFile;
 pub use target::target_of;
 pub use toast_blocks::{BlocksOfValues, blocks_of_values};
@@ -115,4 +118,4 @@ pub use toast_reader::{FoundChunks, PageRows, ToastReader, named_rows};
 pub use torn_pages::{PageWaits, Reread, reread_page};
 pub use transaction_log::{LogReader, TransactionLog, XactStatus};
 pub use visibility::{Death, Doubt, RowState, Stamp, Visibility};
-pub use witness::{LostColumn, LostKeys, LostRelation, LostType};
+pub use witness::{KILLED_BY_HAND_MAX, LostColumn, LostKeys, LostRelation, LostType};

@@ -114,14 +114,26 @@ impl Cluster {
     /// The two bits that the visibility map of the table with these files has of a block; 0 where
     /// it does not reach so far.
     pub fn map_bits(&self, table: &ForkFiles, block: BlockNo) -> u8 {
+        let page = self.map_page_with(table, block);
+        page.map_or(0, |page| self.map_bits_in(&page, block))
+    }
+
+    /// The same of a page of the map that has them.
+    pub fn map_bits_in(&self, map_page: &[u8], block: BlockNo) -> u8 {
         let per_page = heap_blocks_per_page(self.page_bytes()).max(1);
-        let block = u64::from(block);
-        let of_page = |number| {
-            let bytes = self.map_page_of(table, number)?;
-            bits(Page::parse(&bytes)?, block % per_page)
-        };
-        let number = BlockNo::try_from(block / per_page);
-        number.ok().and_then(of_page).unwrap_or(0)
+        let page = Page::parse(map_page);
+        page.and_then(|page| bits(page, u64::from(block) % per_page))
+            .unwrap_or(0)
+    }
+
+    /// The number of the page of a map that has the bits of this block.
+    pub fn map_page_number(&self, block: BlockNo) -> BlockNo {
+        let per_page = heap_blocks_per_page(self.page_bytes()).max(1);
+        BlockNo::try_from(u64::from(block) / per_page).unwrap_or(BlockNo::MAX)
+    }
+
+    fn map_page_with(&self, table: &ForkFiles, block: BlockNo) -> Option<Vec<u8>> {
+        self.map_page_of(table, self.map_page_number(block))
     }
 
     /// A page of the visibility map of the table with these files.

@@ -58,8 +58,40 @@ pub struct StreamedFiles {
 pub struct DatabasesOfServer {
     /// Those that have a row and no directory.
     pub without_directory: BTreeSet<Oid>,
-    /// Those that had no row before, or have neither row nor directory now.
-    pub made_or_dropped: BTreeSet<Oid>,
+    /// What it had before and has now, where it lists its directories.
+    pub looks: Option<LooksAtDatabases>,
+}
+
+/// The databases of a server before it sent its files, and now.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+pub struct LooksAtDatabases {
+    /// Before.
+    pub before: LookAtDatabases,
+    /// Now.
+    pub now: LookAtDatabases,
+}
+
+/// The databases of a server at one moment.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+pub struct LookAtDatabases {
+    /// Those that have a row.
+    pub named: BTreeSet<Oid>,
+    /// Those that have a directory.
+    pub directories: BTreeSet<Oid>,
+}
+
+impl DatabasesOfServer {
+    /// It was not there before, or is not there now, or is just being made.
+    pub fn made_or_dropped(&self, database: Oid) -> bool {
+        let looks = self.looks.as_ref().filter(|_| database != 0);
+        looks.is_some_and(|LooksAtDatabases { before, now }| {
+            let has_row = now.named.contains(&database);
+            let is_made = has_row && !before.named.contains(&database);
+            let is_nameless = !has_row && !before.directories.contains(&database);
+            let is_gone = !has_row && !now.directories.contains(&database);
+            is_made || is_nameless || is_gone
+        })
+    }
 }
 
 impl StreamedFiles {

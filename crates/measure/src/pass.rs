@@ -37,6 +37,8 @@ pub(super) struct Gathered {
     pub(super) picked: Vec<Picked>,
     /// The server has removed or truncated the file since it was listed.
     pub(super) is_moved: bool,
+    /// Some of its bytes are there and could not be read.
+    pub(super) is_unread: bool,
     /// The room that the places take, for as long as they are kept.
     room: Vec<Lease>,
 }
@@ -105,6 +107,7 @@ pub(super) fn run(
         if is_empty && job.wants_places() {
             job.gathered.places = Some(Places::default());
         }
+        job.gathered.is_unread |= !not_checked.is_empty();
         coverage.not_checked.extend(not_checked);
     }
     let internal = report.internal.iter().map(InternalFault::not_checked);

@@ -143,6 +143,11 @@ fn finish(
     document.advice.splice(0..0, whole);
     pgclinic_cluster::unreachable::tell(cluster, &mut document.coverage);
     document.interrupted = progress.is_interrupted();
+    assert!(
+        document.coverage.is_balanced(),
+        "the ledger does not balance: {:?}",
+        document.coverage
+    );
     document
 }
 
@@ -237,16 +242,20 @@ fn measure_database(
     losses::tell_missing(&view, options, &mut document.coverage);
     let chosen = forks.iter().filter(|files| is_measured(files));
     let chosen = chosen.filter(|files| selected::dependent(&options.selection, files, catalog));
+    let mut chosen: Vec<&ForkFiles> = chosen.collect();
     let coverage = &mut document.coverage;
-    let chosen = chosen.filter(|files| !is_unknown(&view, files, coverage));
+    let selected = chosen.len();
+    chosen.retain(|files| !is_unknown(&view, files, coverage));
+    skipped(selected - chosen.len(), coverage);
     let mut jobs: Vec<Job<'_>> = chosen
+        .into_iter()
         .map(|files| ForkContext::new(&view, files))
         .map(|fork| Job::new(fork, catalog, options))
         .collect();
-    document.coverage.relations += jobs.len() as u64;
     let source = cluster.source().as_ref();
     let reader = (reader, progress);
     pass::run(source, &mut jobs, options, reader, &mut document.coverage);
+    passed(&jobs, &mut document.coverage);
     let name = catalog.database_name.clone();
     let name = name.unwrap_or_else(|| database.to_string());
     losses::tell(&jobs, &name, &mut document.coverage);
@@ -255,6 +264,20 @@ fn measure_database(
         tell_database(&view, options, &measured, document);
     }
     document.relations.append(&mut measured);
+}
+
+/// Books relations that were left out.
+pub(super) fn skipped(relations: usize, coverage: &mut Coverage) {
+    coverage.relations_selected += relations as u64;
+    coverage.relations_skipped += relations as u64;
+}
+
+/// Books relations that a pass came to.
+pub(super) fn passed(jobs: &[Job<'_>], coverage: &mut Coverage) {
+    let unread = jobs.iter().filter(|job| job.gathered.is_unread).count();
+    coverage.relations_selected += jobs.len() as u64;
+    coverage.relations_unreadable += unread as u64;
+    coverage.relations += (jobs.len() - unread) as u64;
 }
 
 /// The forks in the folders of a database, and what cannot be listed.

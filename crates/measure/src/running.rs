@@ -270,7 +270,7 @@ impl OneRound<'_> {
         let (_, whole): (Vec<_>, Vec<_>) = jobs
             .into_iter()
             .partition(|job| moved.holds(job.fork.files, catalog));
-        document.coverage.relations += whole.len() as u64;
+        run::passed(&whole, &mut document.coverage);
         let coverage = &mut document.coverage;
         let mut measured = run::figures(whole, options, self.progress, coverage);
         document.relations.append(&mut measured);
@@ -306,6 +306,7 @@ impl OneRound<'_> {
 
     /// What moved at every look.
     fn tell_unsteady(&self, moved: Moved, document: &mut MeasureDocument) {
+        run::skipped(moved.tables.len(), &mut document.coverage);
         for name in moved.tables.into_values() {
             let why = "the server truncated or rewrote it each time while it was read";
             run::leave_out(&mut document.coverage, name, why.into());

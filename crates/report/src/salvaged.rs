@@ -182,6 +182,7 @@ fn witness_words(witness: &str) -> &str {
         "index-keys" => "by index keys",
         "index-entries" => "by index entries",
         "foreign-keys" => "by foreign keys",
+        "toast-values" => "by TOASTed values without a row",
         "unreadable-rows" => "unreadable",
         "destination" => "refused by the destination",
         own if is_estimate(own) => "by estimate",

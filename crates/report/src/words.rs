@@ -3,7 +3,8 @@
 use std::fmt::Write;
 
 use pgclinic_model::document::{
-    AtRisk, DrillDocument, Place, PlanStep, ServerAnswer, SinceSummary, Target, Tool,
+    AtRisk, Coverage, DrillDocument, Place, PlanStep, ServerAnswer, SinceSummary, Target, Tool,
+    Witness, WitnessCount,
 };
 use pgclinic_model::plan::Safety;
 use serde_json::{Map, Value};
@@ -23,6 +24,44 @@ pub(crate) fn since(since: &SinceSummary) -> String {
         parts.push(format!("{findings} reported again and not looked for"));
     }
     format!("since {}: {}", clean(&since.lsn), parts.join(", "))
+}
+
+/// Relations that were looked at, and what became of the others.
+pub(crate) fn relations(coverage: &Coverage) -> String {
+    let others = [
+        (coverage.relations_missing, "missing"),
+        (coverage.relations_unreadable, "unreadable"),
+        (coverage.relations_skipped, "left out"),
+    ];
+    let others = others.iter().filter(|(number, _)| *number > 0);
+    let others = others.map(|(number, what)| format!("{} {what}", count(*number)));
+    let others = others.collect::<Vec<_>>().join(", ");
+    match others.as_str() {
+        "" => count(coverage.relations),
+        others => format!(
+            "{} of {}: {others}",
+            count(coverage.relations),
+            count(coverage.relations_selected)
+        ),
+    }
+}
+
+/// Who was asked whether something is missing.
+pub(crate) fn witnesses(witnesses: &[WitnessCount]) -> String {
+    let words = |own: &WitnessCount| {
+        let asked = match own.witness {
+            Witness::IndexEntries => format!("entries of {}", plural(own.asked, "index")),
+            Witness::VisibilityMaps => plural(own.asked, "visibility map"),
+            Witness::PageCounts => format!("page counts of {}", plural(own.asked, "table")),
+            Witness::WalRecords => plural(own.asked, "WAL record"),
+        };
+        match own.out_of_reach {
+            0 => asked,
+            more => format!("{asked} ({} out of reach)", count(more)),
+        }
+    };
+    let all: Vec<_> = witnesses.iter().map(words).collect();
+    all.join(", ")
 }
 
 /// Of a finding that this run did not look for.

@@ -1,7 +1,8 @@
 //! A relation file whose length is no multiple of the block size.
 
 use pgclinic_cluster::inventory::{Inventory, is_orphan};
-use pgclinic_cluster::{Comparison, DatabaseContext};
+use pgclinic_cluster::{Comparison, DatabaseContext, ForkFiles, Segment, State};
+use pgclinic_format::page::HEADER_BYTES;
 use pgclinic_model::document::Level;
 use pgclinic_model::plural;
 use pgclinic_model::{Rule, Severity};
@@ -48,9 +49,11 @@ impl DatabaseCheck for PartialBlock {
                     plural(segment.len / block_size, "whole block"),
                     plural(rest, "byte")
                 );
-                let half_written = Some(segment.number) == last
-                    && !database.cluster.may_compare(Comparison::FilesWithCatalogs);
-                let severity = if half_written || is_orphan(database, files) {
+                let is_last = Some(segment.number) == last;
+                let half_written =
+                    is_last && !database.cluster.may_compare(Comparison::FilesWithCatalogs);
+                let is_room = is_last && is_of_zeros(database, files, *segment, rest);
+                let severity = if half_written || is_room || is_orphan(database, files) {
                     Severity::Note
                 } else {
                     Severity::Damage
@@ -68,4 +71,23 @@ impl DatabaseCheck for PartialBlock {
             }
         }
     }
+}
+
+/// No page was ever written there: a full disk stopped the server when it made room for one. The
+/// first bytes of a page may be zeros, its whole header is not.
+fn is_of_zeros(
+    database: &DatabaseContext<'_>,
+    files: &ForkFiles,
+    segment: Segment,
+    rest: u64,
+) -> bool {
+    // What passed by is shown as zeros.
+    if matches!(database.cluster.state(), State::Streamed(_)) || rest < HEADER_BYTES as u64 {
+        return false;
+    }
+    let mut bytes = vec![1; usize::try_from(rest).unwrap_or_default()];
+    let path = files.path(segment.number);
+    let source = database.cluster.source();
+    let read = source.read_at(&path, segment.len - rest, &mut bytes);
+    read == Ok(bytes.len()) && bytes.iter().all(|byte| *byte == 0)
 }

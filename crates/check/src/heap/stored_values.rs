@@ -180,6 +180,12 @@ impl StoredValues {
         }
     }
 
+    /// The encoding of the column's values, where they are text and nothing else.
+    pub(crate) fn text_encoding(&self, index: usize) -> Option<Encoding> {
+        let column = self.columns.get(index)?;
+        matches!(column.judge, ValueTest::Text).then_some(self.encoding)
+    }
+
     /// The name of the column's type.
     pub(crate) fn type_name(&self, index: usize) -> &str {
         match self.columns.get(index).map(|column| &column.judge) {

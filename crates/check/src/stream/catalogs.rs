@@ -1,8 +1,6 @@
 //! Catalogs that were rewritten have numbers like tables, and large ones passed by: they are
 //! fetched, where somebody can be asked, or told.
 
-use std::collections::BTreeSet;
-
 use pgclinic_format::{Oid, RelationMap, oid};
 use pgclinic_model::document::NotChecked;
 use pgclinic_source::{EntryKind, Source, SourceError, SourceErrorKind, StreamedBackup, read_all};
@@ -31,8 +29,8 @@ pub fn fetch_catalogs(
     files: Option<&dyn Source>,
 ) {
     let databases = flight.databases.as_ref();
-    let skipped = databases.map(|asked| asked.made_or_dropped.clone());
-    let folders: Vec<String> = folders(passed, &skipped.unwrap_or_default());
+    let is_passing = |database: Oid| databases.is_some_and(|asked| asked.made_or_dropped(database));
+    let folders = folders(passed, is_passing);
     if let Some(files) = files {
         for folder in &folders {
             fetch_rewritten(flight, passed, files, folder);
@@ -124,9 +122,9 @@ fn fetch_map_and_catalogs(
 }
 
 /// Directories with catalogs, but for those of databases that come and go.
-fn folders(passed: &StreamedBackup, skipped: &BTreeSet<Oid>) -> Vec<String> {
+fn folders(passed: &StreamedBackup, is_passing: impl Fn(Oid) -> bool) -> Vec<String> {
     let base = passed.list("base").unwrap_or_default().into_iter();
-    let is_skipped = |name: &str| name.parse().is_ok_and(|oid| skipped.contains(&oid));
+    let is_skipped = |name: &str| name.parse().is_ok_and(&is_passing);
     let databases =
         base.filter(|entry| entry.kind == EntryKind::Folder && !is_skipped(&entry.name));
     let folders = databases.map(|entry| format!("base/{}", entry.name));

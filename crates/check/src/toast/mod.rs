@@ -5,6 +5,7 @@
 //! met.
 
 pub(crate) mod chunks;
+mod external_text;
 mod orphans;
 mod pointers;
 mod runs;

@@ -11,8 +11,7 @@
 
 use std::collections::BTreeMap;
 
-use pgclinic_cluster::{Cluster, Relation};
-use pgclinic_format::Oid;
+use pgclinic_cluster::{Cluster, KILLED_BY_HAND_MAX};
 use pgclinic_model::{Rule, plural, verb_of};
 
 use crate::check::ForkCx;
@@ -30,12 +29,8 @@ pub(super) const TOAST_VALUE_WITHOUT_ROW: Rule =
 
 /// Transactions whose values are counted each; those of all others count as of one.
 const WRITERS_MAX: usize = 1000;
-/// Nobody kills more rows by hand, with pg_surgery or a lossy cure, and leaves their values.
-const BY_HAND_MAX: u64 = 10;
 /// Damaged blocks of the table that may explain lost rows.
 const BLOCKS_FOLLOWED: usize = 100;
-/// The database that initdb calls postgres, from 15 on: pg_upgrade keeps the number that it had.
-const POSTGRES: Oid = 5;
 
 /// Values without a row.
 #[derive(Default)]
@@ -83,13 +78,14 @@ impl Orphans {
         let Some((own, table)) = names.filter(|_| self.values > 0) else {
             return;
         };
-        let is_first = |cluster| is_first_file(own, cluster) && is_first_file(table, cluster);
+        let is_first =
+            |cluster: &Cluster| cluster.has_first_file(own) && cluster.has_first_file(table);
         let may_be_copies = !relation.fork.cluster.is_some_and(is_first);
         let lost = self.lost(may_be_copies, faulty);
         let hint = hint(relation, owner);
         let damaged = relation.neighbours.damaged_in(owner);
         let is_hurt = damaged.is_some_and(|blocks| blocks.iter().next().is_some());
-        if lost > BY_HAND_MAX || lost > 0 && (hint.is_some() || is_hurt) {
+        if lost > KILLED_BY_HAND_MAX || lost > 0 && (hint.is_some() || is_hurt) {
             return self.tell_lost(relation, owner, lost, out);
         }
         self.tell_unowned(relation, out);
@@ -195,12 +191,4 @@ fn rows_of(values: u64, owner: &ForkCx<'_>) -> u64 {
     let columns = owner.columns.unwrap_or_default().iter();
     let varying = columns.filter(|column| column.attlen == -1).count() as u64;
     values.div_ceil(varying.max(1))
-}
-
-/// The file is the one with which the relation was created, so that nobody has copied rows into it.
-/// Before 15 pg_upgrade gave files their relations' numbers, whatever they had been.
-fn is_first_file(relation: &Relation, cluster: &Cluster) -> bool {
-    let first_database = cluster.databases.get(&POSTGRES);
-    let is_of_initdb = first_database.is_some_and(|own| own.name.as_deref() == Some("postgres"));
-    relation.filenode == relation.oid && is_of_initdb
 }

@@ -16,7 +16,9 @@ use pgclinic_scan::PageReader;
 
 use crate::check::ForkCx;
 use crate::findings::{Draft, Findings};
+use crate::heap::stored_values::{Encoding, StoredValues};
 use crate::relation_check::{RelationCheck, RelationCx, draft_at};
+use crate::toast::external_text::ExternalText;
 use crate::toast::orphans::{Orphans, TOAST_VALUE_ORPHANED, TOAST_VALUE_WITHOUT_ROW};
 use crate::toast::{
     Fault, Pointer, Run, Runs, collect_pointers, collect_runs, fault_of, for_each_piece,
@@ -111,6 +113,7 @@ fn meet<'a>(
         name: own.name.clone(),
         cluster,
         pages: relation.pages(),
+        stored: StoredValues::of(&owner.base, Some(relation.catalog)),
         runs: Vec::new(),
         most_runs: most_runs(relation.fork.build.toast_chunk),
         told: None,
@@ -162,6 +165,8 @@ struct Values<'a, 'r> {
     name: String,
     cluster: &'r Cluster,
     pages: PageReader<'a>,
+    /// What is known of the columns of its table.
+    stored: StoredValues,
     /// Of the value at hand.
     runs: Vec<Run>,
     /// Runs that the longest value has.
@@ -189,7 +194,7 @@ impl Values<'_, '_> {
     fn check(&mut self, pointer: Pointer, out: &mut Findings) {
         let verdict = match self.told.take() {
             Some((toast, verdict)) if toast == pointer.toast => verdict,
-            _ => self.verdict(pointer.toast),
+            _ => self.verdict(pointer),
         };
         match &verdict {
             ValueState::Sound => {}
@@ -205,14 +210,18 @@ impl Values<'_, '_> {
         self.told = Some((pointer.toast, verdict));
     }
 
-    fn verdict(&mut self, toast: ToastPointer) -> ValueState {
+    fn verdict(&mut self, pointer: Pointer) -> ValueState {
+        let toast = pointer.toast;
         let chunk_bytes = self.relation.fork.build.toast_chunk;
         match fault_of(&self.runs, toast, chunk_bytes) {
             Some(fault) => ValueState::Faulty(fault),
             None if toast.is_compressed() => self
                 .unpack(toast)
                 .map_or(ValueState::Sound, ValueState::Corrupt),
-            None => ValueState::Sound,
+            None => {
+                let fault = self.text_fault(pointer);
+                fault.map_or(ValueState::Sound, ValueState::Corrupt)
+            }
         }
     }
 
@@ -291,6 +300,16 @@ impl Values<'_, '_> {
         let (pages, cluster) = (&mut self.pages, self.cluster);
         for_each_piece(pages, cluster, &self.runs, &mut |piece| packed.feed(piece))?;
         packed.finish().err()
+    }
+
+    /// What is wrong with text that stands there as it is.
+    fn text_fault(&mut self, pointer: Pointer) -> Option<String> {
+        let column = usize::from(pointer.attribute).checked_sub(1)?;
+        let encoding = self.stored.text_encoding(column)?;
+        let mut text = ExternalText::new(encoding == Encoding::Utf8);
+        let (pages, cluster) = (&mut self.pages, self.cluster);
+        for_each_piece(pages, cluster, &self.runs, &mut |piece| text.feed(piece))?;
+        text.finish()
     }
 }
 

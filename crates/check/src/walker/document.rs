@@ -10,6 +10,7 @@ use pgclinic_model::document::{
 use pgclinic_model::{Severity, plural};
 
 use crate::advice;
+use crate::files::missing_file::MISSING_FILE;
 use crate::files::pages_beyond_end::PAGES_BEYOND_END;
 use crate::walker::run_ledger::RunLedger;
 use crate::walker::{CheckOptions, Since, contradicted_status, missing_wal, root_causes};
@@ -141,21 +142,31 @@ fn beside_a_server(level: Level) -> NotChecked {
     }
 }
 
-/// Blocks that `relpages` counts beyond the end of a file: at deeper levels indexes and maps are
-/// asked.
+/// Blocks that `relpages` counts beyond the end of a file: an index or a map proves that they are
+/// lost, and one that agrees with the file may be a copy as old as the file is.
 /// From 18 on a dump may bring the number along from another server.
-fn unasked_hint(finding: &Finding, target: &Target) -> Option<NotChecked> {
+fn open_hint(
+    finding: &Finding,
+    all: &[Finding],
+    target: &Target,
+    level: Level,
+) -> Option<NotChecked> {
     let is_hint = finding.rule == PAGES_BEYOND_END.name && target.major < Some(18);
     let fact = |name: &str| finding.facts.get(name).and_then(|fact| fact.as_u64());
     let (relpages, blocks) = (fact("relpages")?, fact("blocks")?);
-    is_hint.then(|| NotChecked {
-        what: format!(
-            "whether the last blocks of {} are lost",
-            finding.place.relation_name()
+    let is_settled = all
+        .iter()
+        .any(|other| other.severity == Severity::Damage && other.place.path == finding.place.path);
+    let name = finding.place.relation_name();
+    let settles = match level {
+        Level::Pages => "level structure asks its indexes and its map".to_owned(),
+        Level::Structure | Level::Full => format!(
+            "its indexes and its map, if it has some, end where it does and may be as old, or VACUUM was killed before it counted again: ANALYZE {name} counts, and a backup or a standby shows what stood there"
         ),
-        why: format!(
-            "pg_class counts {relpages} pages, and its file has {blocks}: level structure asks its indexes and its map"
-        ),
+    };
+    (is_hint && !is_settled).then(|| NotChecked {
+        what: format!("whether the last blocks of {name} are lost"),
+        why: format!("pg_class counts {relpages} pages, and its file has {blocks}: {settles}"),
         inherent: false,
     })
 }
@@ -204,6 +215,8 @@ pub(crate) fn assemble(
     let relations = books.take_relations();
     let mut coverage = books.coverage;
     coverage.beyond_level = beyond(options.level, books.main_bytes);
+    coverage.relations_missing = books.findings.relations_with(&MISSING_FILE);
+    coverage.relations_selected += coverage.relations_missing;
     assert!(
         coverage.is_balanced(),
         "the ledger does not balance: {coverage:?}"
@@ -214,12 +227,10 @@ pub(crate) fn assemble(
     root_causes::tell(&mut findings);
     findings.sort_by(|a, b| order(a).cmp(&order(b)));
     let plan = advice::advise(&mut findings, &target, options.level);
-    if options.level == Level::Pages {
-        let hints = findings
-            .iter()
-            .filter_map(|finding| unasked_hint(finding, &target));
-        coverage.not_checked.extend(hints);
-    }
+    let hints = findings
+        .iter()
+        .filter_map(|finding| open_hint(finding, &findings, &target, options.level));
+    coverage.not_checked.extend(hints);
     let damaged = findings
         .iter()
         .any(|finding| finding.severity == Severity::Damage);

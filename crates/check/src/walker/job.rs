@@ -48,9 +48,13 @@ pub(crate) fn jobs_of<'a>(
     let positions = map_positions(view, options);
     for files in view.forks {
         let relation = view.catalog.by_file(files.home.tablespace, files.filenode);
-        if !selected::dependent(&options.selection, files, view.catalog)
-            || is_left_out(view, files, relation, books)
-        {
+        if !selected::dependent(&options.selection, files, view.catalog) {
+            continue;
+        }
+        let is_main = u64::from(files.fork == Fork::Main);
+        books.coverage.relations_selected += is_main;
+        if is_left_out(view, files, relation, books) {
+            books.coverage.relations_skipped += is_main;
             continue;
         }
         if files.segments.is_empty() {
@@ -61,6 +65,7 @@ pub(crate) fn jobs_of<'a>(
                 inherent: false,
             });
             books.unread.insert(files.path(0));
+            books.coverage.relations_unreadable += is_main;
             continue;
         }
         if let Some(why) = why_empty_is_unread(view.cluster, files) {
@@ -79,7 +84,6 @@ pub(crate) fn jobs_of<'a>(
             books.unread.insert(files.path(0));
         }
         if files.fork == Fork::Main {
-            books.coverage.relations += 1;
             nameless += u64::from(columns_are_unknown(&job));
             if nameless <= UNKNOWN_TOLD {
                 tell_what_is_unknown(&job, books);

@@ -354,7 +354,7 @@ fn check_database(
     }
     for jobs in course.rounds(catalog, jobs) {
         if progress.is_interrupted() {
-            jobs.iter().for_each(|job| books.skip(job.files.bytes()));
+            books.not_reached(&jobs);
             continue;
         }
         check_relations(catalog, &jobs, cluster, options, reading, books);
@@ -470,6 +470,7 @@ fn check_relations(
         &options.memory.part(Part::LeafSummaries),
         books,
     );
+    books.passed(jobs.iter());
     let mut unvouched = BTreeSet::new();
     if options.since.is_none() {
         let neighbours = DatabaseRelations::new(jobs, records).without(&OutOfReach::of(cluster));
@@ -483,6 +484,7 @@ fn check_relations(
             books,
         );
         if options.level >= Level::Structure {
+            vouched::count(&neighbours, &mut books.coverage);
             unvouched = vouched::without_voucher(&neighbours);
             vouched::leave_open((&neighbours, catalog), &unvouched, options, books);
         }

@@ -293,7 +293,7 @@ impl<'p> Consumer for CheckPass<'p> {
         true
     }
 
-    fn merge(&self, _: &ForkTask<'_>, shares: Vec<Self::Share>) {
+    fn merge(&self, task: &ForkTask<'_>, shares: Vec<Self::Share>) {
         let merged = self.merged.lock();
         let mut merged = merged.unwrap_or_else(PoisonError::into_inner);
         let (books, records) = &mut *merged;
@@ -303,6 +303,9 @@ impl<'p> Consumer for CheckPass<'p> {
             share.settle(self.options, books, records);
         }
         not_read.sort_by_key(|(unit, _)| *unit);
+        if !not_read.is_empty() {
+            books.unreadable.insert(task.files.path(0));
+        }
         for (_, entry) in not_read {
             books.unread.insert(entry.what.clone());
             books.not_checked(entry);
@@ -473,7 +476,8 @@ pub fn check_file(
     progress: &dyn Progress,
 ) -> CheckDocument {
     let mut books = RunLedger::new();
-    books.coverage.relations = 1;
+    let main = forks.iter().filter(|fork| fork.fork() == Fork::Main);
+    books.coverage.relations_selected = main.count() as u64;
     if options.level > pgclinic_model::document::Level::Pages {
         let why = "a bare file tells neither its columns nor whether data checksums are on";
         books.not_checked(NotChecked {
@@ -486,6 +490,7 @@ pub fn check_file(
     progress.expect(bytes(forks, &books));
     let reading = Reading::alone(source, progress);
     run(forks, reading, 0, options, &budget, &mut books);
+    books.passed(forks.iter());
     books.settle_damage(forks);
     books.interrupted = progress.is_interrupted();
     document::assemble(target, false, options, books)

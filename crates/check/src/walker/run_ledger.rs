@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use pgclinic_cluster::{Cluster, ReadGap};
-use pgclinic_format::{Oid, StatusLog};
-use pgclinic_model::document::{Coverage, Finding, Level, NotChecked, RelationSummary};
+use pgclinic_format::{Fork, Oid, StatusLog};
+use pgclinic_model::document::{Coverage, Finding, Level, NotChecked, RelationSummary, Witness};
 use pgclinic_source::SourceErrorKind;
 
 use crate::check::ForkCx;
@@ -158,6 +158,8 @@ pub(crate) struct RunLedger {
     /// catalogs say of them (then the first file stands for the fork), and folders that could not
     /// be listed: nobody may pass over a page in them.
     pub(crate) unread: BTreeSet<String>,
+    /// First files of forks of which the pass could not read some page.
+    pub(crate) unreadable: BTreeSet<String>,
     /// What no later look at changed pages makes up for.
     pub(crate) open: Vec<OpenGap>,
 }
@@ -191,6 +193,7 @@ impl RunLedger {
             disconnected: BTreeSet::new(),
             held: BTreeMap::new(),
             unread: BTreeSet::new(),
+            unreadable: BTreeSet::new(),
             open: Vec::new(),
         }
     }
@@ -255,6 +258,44 @@ impl RunLedger {
     pub(crate) fn skip(&mut self, bytes: u64) {
         self.coverage.bytes_seen += bytes;
         self.coverage.bytes_skipped += bytes;
+    }
+
+    /// Books relations whose pages a pass came to.
+    pub(crate) fn passed<'j>(&mut self, jobs: impl Iterator<Item = &'j ForkCx<'j>>) {
+        for job in jobs.filter(|job| job.fork() == Fork::Main) {
+            if self.unreadable.contains(&job.files.path(0)) {
+                self.coverage.relations_unreadable += 1;
+            } else {
+                self.coverage.relations += 1;
+            }
+        }
+    }
+
+    /// Relations that were selected, left out, and found out of reach before a page was read.
+    pub(crate) fn counted_relations(&self) -> [u64; 3] {
+        let own = &self.coverage;
+        [
+            own.relations_selected,
+            own.relations_skipped,
+            own.relations_unreadable,
+        ]
+    }
+
+    /// The same, as they were before.
+    pub(crate) fn count_relations(&mut self, counted: [u64; 3]) {
+        let own = &mut self.coverage;
+        [
+            own.relations_selected,
+            own.relations_skipped,
+            own.relations_unreadable,
+        ] = counted;
+    }
+
+    /// Books relations, and their bytes, that the run did not come to.
+    pub(crate) fn not_reached(&mut self, jobs: &[ForkCx<'_>]) {
+        let main = jobs.iter().filter(|job| job.fork() == Fork::Main);
+        self.coverage.relations_skipped += main.count() as u64;
+        jobs.iter().for_each(|job| self.skip(job.files.bytes()));
     }
 
     /// Books as skipped what was read, and what the level promises of it was not done.
@@ -376,6 +417,8 @@ impl RunLedger {
         let older = (level == Level::Full)
             .then(|| cluster.older_wal())
             .flatten();
+        let records = replay.map_or(0, |own| own.records) + older.map_or(0, |own| own.records);
+        self.coverage.asked(Witness::WalRecords, records, 0);
         let bytes = replay.map_or(0, |replay| replay.bytes) + older.map_or(0, |older| older.bytes);
         self.coverage.bytes_seen += bytes;
         self.coverage.bytes_checked += bytes;

@@ -348,10 +348,10 @@ impl Run<'_> {
             catalog,
             forks: &forks,
         };
-        let relations = self.books.coverage.relations;
+        let before = self.books.counted_relations();
         let jobs = jobs_of(&cx, self.options, &mut self.books);
         // Each counts with its pages, so that a state counts those that are done.
-        self.books.coverage.relations = relations;
+        self.books.count_relations(before);
         if first {
             self.course.round_is_done(catalog, &[], &self.books);
         }
@@ -371,10 +371,12 @@ impl Run<'_> {
 
     /// Some relation files, of which nothing has to be done again.
     fn files(&mut self, view: &Cluster, catalog: &Catalog, jobs: &[ForkCx<'_>]) {
-        let main = jobs.iter().filter(|job| job.fork() == Fork::Main);
-        let fresh = main.filter(|job| self.is_new(job.files)).count();
-        self.books.coverage.relations += fresh as u64;
+        let fresh = jobs.iter().filter(|job| self.is_new(job.files));
+        let fresh: Vec<&ForkCx<'_>> = fresh.collect();
         self.pages(view, catalog, jobs);
+        let main = fresh.iter().filter(|job| job.fork() == Fork::Main);
+        self.books.coverage.relations_selected += main.count() as u64;
+        self.books.passed(fresh.into_iter());
         if !self.progress.is_interrupted() {
             self.mark(view, jobs.iter().map(|job| job.files));
             self.course.keep(&self.books);

@@ -5,11 +5,13 @@
 
 use std::collections::BTreeSet;
 
-use pgclinic_cluster::{Catalog, Comparison, DatabaseContext, Persistence, RelKind, Relation};
+use pgclinic_cluster::{
+    Catalog, Cluster, Comparison, DatabaseContext, Persistence, RelKind, Relation,
+};
 use pgclinic_format::index_entries::names_rows;
 use pgclinic_format::index_page::AccessMethod;
 use pgclinic_format::{Fork, Oid};
-use pgclinic_model::document::{Level, NotChecked, ROWS_MAY_BE_LOST};
+use pgclinic_model::document::{Coverage, Level, NotChecked, ROWS_MAY_BE_LOST, Witness};
 use pgclinic_model::plural;
 
 use crate::check::ForkCx;
@@ -30,23 +32,54 @@ pub(super) fn without_voucher(neighbours: &DatabaseRelations<'_>) -> BTreeSet<Oi
     open.filter_map(|table| Some(table.relation?.oid)).collect()
 }
 
+/// Books the witnesses of these tables.
+pub(super) fn count(neighbours: &DatabaseRelations<'_>, coverage: &mut Coverage) {
+    for (place, fork) in neighbours.forks().iter().enumerate() {
+        let witness = match (fork.fork(), fork.method) {
+            (Fork::Main, Some(AccessMethod::Heap)) => {
+                coverage.asked(Witness::PageCounts, u64::from(counts_pages(fork)), 0);
+                continue;
+            }
+            (Fork::Main, _) if is_witness(fork) => Witness::IndexEntries,
+            (Fork::Vm, _) if has_marks(fork) => Witness::VisibilityMaps,
+            _ => continue,
+        };
+        let is_asked = neighbours.is_in_reach(place);
+        coverage.asked(witness, u64::from(is_asked), u64::from(!is_asked));
+    }
+}
+
 fn is_vouched_for<'a>(table: &'a ForkCx<'a>, neighbours: &DatabaseRelations<'a>) -> bool {
     let Some(own) = table.relation else {
         return true;
     };
-    let names_some = |index: &ForkCx<'a>| {
-        let named = neighbours.named_by(index);
-        is_witness(index) && has_all_rows(index.relation) && named.is_some_and(|own| own.end() > 0)
-    };
-    let counts = |cluster: &pgclinic_cluster::Cluster| {
+    neighbours.beside(table, Fork::Vm).is_some_and(has_marks)
+        || counts_pages(table)
+        || neighbours
+            .indexes_of(own.oid)
+            .any(|index| names_some(index, neighbours))
+}
+
+/// A map whose pages are all zeros says nothing.
+fn has_marks(map: &ForkCx<'_>) -> bool {
+    let known = map.cluster.zip(map.relation);
+    map.blocks > 0 && !known.is_some_and(|(cluster, own)| cluster.has_lost_map(own, map.files))
+}
+
+/// `pg_class` has counted the pages of the table, and it has them.
+fn counts_pages(table: &ForkCx<'_>) -> bool {
+    let counts = |cluster: &Cluster, own: &Relation| {
         let counted = u64::try_from(own.relpages).unwrap_or(0);
         let is_whole = counted > 0 && counted <= table.blocks;
         is_whole && cluster.counts_own_pages() && !cluster.has_lost_map(own, table.files)
     };
-    let has_map = neighbours.beside(table, Fork::Vm);
-    has_map.is_some_and(|map| map.blocks > 0)
-        || table.cluster.is_some_and(counts)
-        || neighbours.indexes_of(own.oid).any(names_some)
+    let both = table.cluster.zip(table.relation);
+    both.is_some_and(|(cluster, own)| counts(cluster, own))
+}
+
+fn names_some<'a>(index: &'a ForkCx<'a>, neighbours: &DatabaseRelations<'a>) -> bool {
+    let named = neighbours.named_by(index);
+    is_witness(index) && has_all_rows(index.relation) && named.is_some_and(|own| own.end() > 0)
 }
 
 fn has_all_rows(index: Option<&Relation>) -> bool {

@@ -6,6 +6,7 @@ mod emptied;
 mod exchanged;
 mod logged;
 mod map_pages;
+mod questions;
 mod toasted;
 mod unvouched;
 

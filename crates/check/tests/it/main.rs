@@ -14,6 +14,7 @@ mod cases;
 mod catalog_rows;
 mod causes;
 mod collation_versions;
+mod counted;
 mod directories;
 mod files_that_change;
 mod gin;

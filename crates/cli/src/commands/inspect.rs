@@ -366,6 +366,7 @@ fn taken_apart(
             bytes_checked: len,
             pages: 1,
             relations: 1,
+            relations_selected: 1,
             ..Coverage::default()
         },
         place: Place {

@@ -66,7 +66,7 @@ pub(crate) fn check_server(
             passed.append(path, &bytes)?;
         }
     }
-    let named_before = databases_of_server::named(target, &connect);
+    let before = databases_of_server::look(target, &connect);
     let backup = BackupOptions {
         label: "pgclinic check".into(),
         manifest: true,
@@ -100,8 +100,7 @@ pub(crate) fn check_server(
     );
     // Who interrupts does not wait for names.
     let asked = files.ok().filter(|_| !progress.is_interrupted());
-    let (named, came) = (named_before.as_ref(), &passed);
-    flight.databases = databases_of_server::ask(target, &connect, named, came, progress);
+    flight.databases = databases_of_server::ask(target, &connect, before.as_ref(), progress);
     fetch_catalogs(&mut flight, &mut passed, asked);
     let passed = Arc::new(passed);
     let absent = flight.absent_files(&passed, OpenOptions::with_wal_elsewhere);

@@ -5,11 +5,10 @@ use crate::common;
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use common::{pgclinic, told, url};
 use pgclinic_servers::{Checksums, StopMode};
-use pgclinic_testkit::{TempCopy, busy, copy_of, seed, server, started, value};
+use pgclinic_testkit::{Load, TempCopy, busy, copy_of, seed, server, started, value};
 
 /// A directory with this number is no seed's.
 const LEFT: &str = "base/77777";
@@ -124,27 +123,12 @@ fn beside_create_and_drop_database_a_server_is_healthy() {
         .with("max_wal_senders", "4");
     let (_copy, running) = started(15, Checksums::On, &options);
     let target = url(&running, "postgres");
-    let stop = AtomicBool::new(false);
-    std::thread::scope(|scope| {
-        scope.spawn(|| {
-            let mut session = running.connect("postgres").expect("a session");
-            while !stop.load(Ordering::Relaxed) {
-                for sql in [
-                    "CREATE DATABASE one STRATEGY file_copy",
-                    "CREATE DATABASE two STRATEGY wal_log",
-                    "DROP DATABASE one",
-                    "DROP DATABASE two",
-                ] {
-                    session.execute(sql).expect(sql);
-                }
-            }
-        });
-        let ran: Vec<_> = (0..4)
-            .map(|_| pgclinic(&["check", &target, "--format", "json"]))
-            .collect();
-        stop.store(true, Ordering::Relaxed);
-        for ran in ran {
-            assert_eq!(ran.exit, 0, "{}\n{}", told(&ran.document()), ran.err);
-        }
-    });
+    let coming = "CREATE DATABASE one STRATEGY file_copy; CREATE DATABASE two STRATEGY wal_log; \
+                  DROP DATABASE one; DROP DATABASE two";
+    let load = Load::start(&running, &[coming]);
+    for _ in 0..4 {
+        let ran = pgclinic(&["check", &target, "--format", "json"]);
+        assert_eq!(ran.exit, 0, "{}\n{}", told(&ran.document()), ran.err);
+    }
+    assert!(load.stop() > 0);
 }

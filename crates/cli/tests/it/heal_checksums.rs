@@ -218,10 +218,10 @@ fn a_run_that_is_killed_goes_on() {
         while !journal.join("checksums.bin").exists()
             && child.try_wait().expect("a state").is_none()
         {
-            std::thread::yield_now();
+            std::thread::sleep(std::time::Duration::from_millis(1));
         }
         for _ in 0..number * 4000 {
-            std::thread::yield_now();
+            std::thread::sleep(std::time::Duration::from_millis(1));
         }
         let _ended_already = child.kill();
         child.wait().expect("an end");

@@ -194,7 +194,7 @@ fn a_server_that_goes_away_leaves_an_incomplete_report() {
             scope.spawn(|| pgclinic(&["check", &slow, "--rate", "300kB/s", "--format", "json"]));
         let sending = "SELECT count(*) FROM pg_stat_progress_basebackup WHERE backup_streamed > 0";
         while value(&server, sending) == "0" && !check.is_finished() {
-            std::thread::yield_now();
+            std::thread::sleep(std::time::Duration::from_millis(1));
         }
         server.stop(StopMode::Immediate).expect("a stop");
         check.join().expect("a check")
@@ -257,7 +257,7 @@ fn a_standby_that_is_promoted_meanwhile_is_no_damage() {
             let sending =
                 "SELECT count(*) FROM pg_stat_progress_basebackup WHERE backup_streamed > 0";
             while value(&follower, sending) == "0" && !check.is_finished() {
-                std::thread::yield_now();
+                std::thread::sleep(std::time::Duration::from_millis(1));
             }
             assert!(!check.is_finished(), "it came too fast");
             assert_eq!(value(&follower, "SELECT pg_promote()"), "t");

@@ -71,6 +71,7 @@ fn run_and_kill(words: &[&str], state: &Path) {
         }
         let ended = child.try_wait().expect("an examination it");
         assert_eq!(ended, None, "the run ended by itself");
+        std::thread::sleep(std::time::Duration::from_millis(1));
     }
     child.kill().expect("SIGKILL");
     child.wait().expect("its end");

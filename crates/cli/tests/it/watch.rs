@@ -4,17 +4,19 @@ use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::path::Path;
 use std::process::Command;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::channel;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use pgclinic_model::document::{SignState, SignValue, WatchDocument, WatchedSign, WatchedTarget};
 use pgclinic_servers::{Checksums, ConnectionTarget, Server, StartOptions, StopMode};
 use pgclinic_testkit::{
-    all_majors, as_primary, copy_of, execute, overwrite, seed, server, standby, started, value,
+    Load, all_majors, as_primary, copy_of, execute, overwrite, seed, server, standby, started,
+    value,
 };
+use pgclinic_watch::{Thoroughness, WatchOptions, Watcher};
 
 use crate::common::{Ran, pgclinic, skipped, text, url};
+use crate::watch_background::PATIENCE;
 use crate::watch_prometheus::promtool_accepts;
 
 fn once(server: &Server, user: &str, more: &[&str]) -> Ran {
@@ -557,13 +559,19 @@ fn two_marks_show_what_happened_between_them() {
     pgclinic(&["watch", "diff", text(&before), "/nowhere"]).exits(2);
 }
 
-/// Reads a table that shared buffers cannot hold, again and again, until it is told to end.
-fn read_cold(server: &Server, is_over: &AtomicBool) {
-    let mut session = server.connect("clinic").expect("a session");
-    while !is_over.load(Ordering::Relaxed) {
-        session
-            .query("SELECT count(*) FROM public.cold_rows")
-            .expect("a scan");
+/// Samples until this holds: sessions hand in their counts after they ended, and requests are short.
+fn until(
+    watcher: &mut Watcher,
+    what: &str,
+    holds: impl Fn(&WatchedTarget) -> bool,
+) -> WatchedTarget {
+    let end = Instant::now() + PATIENCE;
+    loop {
+        let own = watcher.sample(Thoroughness::All);
+        if holds(&own) {
+            return own;
+        }
+        assert!(Instant::now() < end, "{what}");
     }
 }
 
@@ -581,39 +589,31 @@ fn a_cold_scan_and_short_lived_tables_show() {
             &server,
             "CREATE TABLE public.cold_rows AS SELECT a, repeat('x', 500) AS b FROM generate_series(1, 60000) a",
         );
-        let options = pgclinic_watch::WatchOptions::default();
         let target = ConnectionTarget::of(&server, "clinic");
-        let mut watcher = pgclinic_watch::Watcher::new(target, options);
-        let all = pgclinic_watch::Thoroughness::All;
-        watcher.sample(all);
+        let mut watcher = Watcher::new(target, WatchOptions::default());
+        watcher.sample(Thoroughness::All);
         execute(
             &server,
             "DO $$ BEGIN FOR i IN 1..500 LOOP CREATE TEMP TABLE a (b int); DROP TABLE a; END LOOP; END $$",
         );
-        let is_over = AtomicBool::new(false);
-        std::thread::scope(|scope| {
-            scope.spawn(|| read_cold(&server, &is_over));
-            let own = watcher.sample(all);
-            let tables = sign(&own, "short-lived-tables").headline;
-            assert!(tables.is_some_and(|own| own > 500.0), "{tables:?}");
-            let is_seen = |own: &WatchedTarget| {
-                let requests = &sign(own, "io-requests").values;
-                let reads = requests
-                    .iter()
-                    .filter(|own| own.labels["operation"] == "readv");
-                sign(own, "io-in-flight-bytes").headline > Some(0.0) && reads.count() > 0
-            };
-            let seen = (0..200).map(|_| watcher.sample(all)).find(is_seen);
-            is_over.store(true, Ordering::Relaxed);
-            let seen = seen.unwrap_or_else(|| panic!("{method}: no request was seen"));
-            let issuers = &sign(&seen, "io-issuers").values;
-            let is_client = |own: &SignValue| own.labels["backend_type"] == "client backend";
-            assert!(issuers.iter().any(is_client), "{issuers:?}");
-            assert_eq!(
-                sign(&seen, "io-workers").not_available.is_none(),
-                method == "worker"
-            );
-        });
+        let many = |own: &WatchedTarget| sign(own, "short-lived-tables").headline > Some(500.0);
+        until(&mut watcher, "no table was short-lived", many);
+        // Larger than shared buffers: each scan reads it from files.
+        let scans = Load::start(&server, &["SELECT count(*) FROM public.cold_rows"]);
+        let is_read = |own: &SignValue| own.labels["operation"] == "readv";
+        let in_flight = |own: &WatchedTarget| {
+            sign(own, "io-requests").values.iter().any(is_read)
+                && sign(own, "io-in-flight-bytes").headline > Some(0.0)
+        };
+        let seen = until(&mut watcher, method, in_flight);
+        scans.stop();
+        let issuers = &sign(&seen, "io-issuers").values;
+        let is_client = |own: &SignValue| own.labels["backend_type"] == "client backend";
+        assert!(issuers.iter().any(is_client), "{issuers:?}");
+        assert_eq!(
+            sign(&seen, "io-workers").not_available.is_none(),
+            method == "worker"
+        );
     }
 }
 

@@ -9,6 +9,7 @@ mod lost_map;
 mod mentions;
 mod rebuilt;
 mod relations;
+mod toast_values;
 mod types;
 
 pub(crate) use column_types::{CATALOGS_WITH_TYPES, ColumnTypes, KnownType, Relatives};
@@ -22,5 +23,6 @@ pub(crate) use mentions::{CATALOGS_WITH_MENTIONS, Mentions, Rowless};
 pub(crate) use rebuilt::{owner_by_toast_name, rebuilt, settle_kind};
 pub use relations::LostRelation;
 pub(crate) use relations::{ClassWitness, LostRelations, lost_relations};
+pub use toast_values::KILLED_BY_HAND_MAX;
 pub use types::LostType;
 pub(crate) use types::{base_of_domain, lost_labels, lost_types};

@@ -343,7 +343,7 @@ pub struct NotChecked {
     pub inherent: bool,
 }
 
-/// The ledger: `bytes_seen = bytes_checked + bytes_skipped + bytes_unreadable`.
+/// The ledger: bytes and relations that were seen went somewhere.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Coverage {
     /// Bytes of all files that were selected.
@@ -363,8 +363,24 @@ pub struct Coverage {
     /// counted nowhere else.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub pages_unchanged: u64,
-    /// Relations.
+    /// Relations that were looked at: files of tables, indexes, sequences and long values.
     pub relations: u64,
+    /// All that were selected, by their files or by a catalog: those that were looked at, left
+    /// out, unreadable or missing.
+    #[serde(default)]
+    pub relations_selected: u64,
+    /// Relations that were left out, by nature or as the run was interrupted.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub relations_skipped: u64,
+    /// Relations of which some page is there and could not be read.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub relations_unreadable: u64,
+    /// Relations that are known and have no file.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub relations_missing: u64,
+    /// Who was asked whether something is missing.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub witnesses: Vec<WitnessCount>,
     /// Directories of relations that are there and cannot be reached: how many bytes lie in them is
     /// not known.
     #[serde(default, skip_serializing_if = "is_zero")]
@@ -379,8 +395,58 @@ pub struct Coverage {
 impl Coverage {
     /// The books balance; if not, it is our own mistake.
     pub fn is_balanced(&self) -> bool {
+        let relations = self.relations
+            + self.relations_skipped
+            + self.relations_unreadable
+            + self.relations_missing;
         self.bytes_seen == self.bytes_checked + self.bytes_skipped + self.bytes_unreadable
+            && self.relations_selected == relations
     }
+
+    /// Books witnesses of a kind that were asked.
+    pub fn asked(&mut self, witness: Witness, asked: u64, out_of_reach: u64) {
+        if asked + out_of_reach == 0 {
+            return;
+        }
+        let mut known = self.witnesses.iter_mut();
+        if let Some(own) = known.find(|own| own.witness == witness) {
+            own.asked += asked;
+            own.out_of_reach += out_of_reach;
+            return;
+        }
+        self.witnesses.push(WitnessCount {
+            witness,
+            asked,
+            out_of_reach,
+        });
+        self.witnesses.sort_by_key(|own| own.witness);
+    }
+}
+
+/// What else knows that something should be there.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Witness {
+    /// Indexes whose entries name blocks and rows of a table, catalogs included.
+    IndexEntries,
+    /// Visibility maps, which have bits for pages that were there.
+    VisibilityMaps,
+    /// Counts of pages in `pg_class`.
+    PageCounts,
+    /// Records of the write-ahead log.
+    WalRecords,
+}
+
+/// How many witnesses of a kind were asked.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct WitnessCount {
+    /// Their kind.
+    pub witness: Witness,
+    /// How many were asked.
+    pub asked: u64,
+    /// How many are there and could not be read.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub out_of_reach: u64,
 }
 
 /// What a run did with what has not changed since another run.

@@ -27,7 +27,8 @@ pub use catalog_cost::{
 pub use check::{
     AtRisk, AttributePlace, Cause, CauseLinks, CheckDocument, Coverage, Evidence, FileKind,
     Finding, Ignored, NotChecked, Origin, Owner, Place, RECOVERY_IS_DUE, ROWS_MAY_BE_LOST,
-    RelationSummary, Remedy, SHOWN_TEXT, SHOWN_VALUES, SinceSummary, Verdict,
+    RelationSummary, Remedy, SHOWN_TEXT, SHOWN_VALUES, SinceSummary, Verdict, Witness,
+    WitnessCount,
 };
 pub use checksums::{
     CHECKSUMS_SCHEMA, ChecksumsAction, ChecksumsDocument, ChecksumsNode, ChecksumsOutcome,
@@ -66,10 +67,11 @@ pub use rehearsal::{
     RehearsalScore, RehearsalServer, RehearsalTable,
 };
 pub use salvage::{
-    CheckAccount, ColumnAs, CountAccount, DoubtfulObject, Estimate, INDEX_ENTRIES, INDEX_KEYS,
-    IndexCount, KEYS_MAX, LargeObjectsAccount, LossPlace, LostBy, LostDatabase, LostKeys, Outcome,
-    PLACES_MAX, PageNotes, REFUSED_ROW, ROOT_BLOCKS, ReplayAccount, RowCounts, SalvageDestination,
-    SalvageReport, SequenceAccount, SnapshotAccount, TableAccount, Tally,
+    CheckAccount, ColumnAs, CountAccount, DoubtfulObject, Estimate, FOREIGN_KEYS, INDEX_ENTRIES,
+    INDEX_KEYS, IndexCount, KEYS_MAX, LargeObjectsAccount, LossPlace, LostBy, LostDatabase,
+    LostKeys, Outcome, PLACES_MAX, PageNotes, REFUSED_ROW, ROOT_BLOCKS, ReplayAccount, RowCounts,
+    SalvageDestination, SalvageReport, SequenceAccount, SnapshotAccount, TOAST_VALUES,
+    TableAccount, Tally,
 };
 pub use start_drill::{
     START_DRILL_SCHEMA, StartDrillCell, StartDrillCure, StartDrillDocument, StartDrillTable,

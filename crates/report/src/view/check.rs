@@ -141,8 +141,9 @@ fn facts(document: &CheckDocument) -> Vec<(&'static str, Words)> {
     let mut facts = target_facts(&document.target);
     facts.extend([
         ("level", document.level.name().into()),
-        ("relations", number(coverage.relations)),
+        ("relations", say::relations(coverage).into()),
         ("pages", format!("{}{zeroed}", count(coverage.pages)).into()),
+        ("witnesses", say::witnesses(&coverage.witnesses).into()),
         ("findings", number(document.findings_total)),
         ("since", since.unwrap_or_default().into()),
     ]);

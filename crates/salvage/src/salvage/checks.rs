@@ -18,7 +18,7 @@ use pgclinic_cluster::{Catalog, Charset, Cluster};
 use pgclinic_columnar::cells;
 use pgclinic_format::Oid;
 use pgclinic_model::Progress;
-use pgclinic_model::document::{CheckAccount, KEYS_MAX, TableAccount};
+use pgclinic_model::document::{CheckAccount, FOREIGN_KEYS, KEYS_MAX, TableAccount};
 use pgclinic_spill::{Part, SortedRecords, SortedRuns};
 
 use super::database_job::DatabaseJob;
@@ -129,7 +129,7 @@ impl Checks<'_> {
             if self.progress.is_interrupted() {
                 return Ok(());
             }
-            table.count_by_foreign_keys(most);
+            table.count_at_least(FOREIGN_KEYS, most);
         }
         Ok(())
     }

@@ -7,7 +7,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use pgclinic_cluster::{
-    Charset, ChunkIndex, ChunkRun, Cluster, ForkFiles, MapPositions, Pieces, RunCollector,
+    CHECKPOINT_BYTES, Charset, ChunkIndex, ChunkRun, Cluster, Comparison, ForkFiles, MapPositions,
+    Pieces, RunCollector,
 };
 use pgclinic_format::datum::Style;
 use pgclinic_format::{BlockNo, Lsn, Page};
@@ -70,9 +71,18 @@ pub(crate) struct DatabaseJob<'a> {
     notes: Option<&'a FinishedTables<'a>>,
     /// The end of the write-ahead log that was followed, beside a server at work.
     moment: Option<Lsn>,
-    /// The end of the write-ahead log where all of it seems to be there: no page can have been
-    /// changed later.
+    /// See [`last_change`].
     wal_end: Option<Lsn>,
+}
+
+/// Where the write-ahead log ends, if all of it seems to be there, or nothing is to be recovered:
+/// no page can have been changed later.
+pub(super) fn last_change(cluster: &Cluster) -> Option<Lsn> {
+    let control = cluster.control.trusted();
+    let settled = control.filter(|_| cluster.may_compare(Comparison::NumbersWithCheckpoint));
+    let settled = settled.map(|own| own.checkpoint_lsn.0.saturating_add(CHECKPOINT_BYTES));
+    let end = cluster.wal_end().or(settled.map(Lsn));
+    end.filter(|_| !cluster.is_running())
 }
 
 impl<'a> DatabaseJob<'a> {
@@ -115,7 +125,7 @@ impl<'a> DatabaseJob<'a> {
             only: None,
             notes: None,
             moment: cluster.replayed_to().filter(|_| cluster.is_running()),
-            wal_end: cluster.wal_end().filter(|_| !cluster.is_running()),
+            wal_end: last_change(cluster),
         }
     }
 

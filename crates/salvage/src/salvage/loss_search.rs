@@ -14,6 +14,7 @@ use super::folder::Folder;
 use super::foreign_file::ForeignFile;
 use super::lost_keys::{Search, is_hurt};
 use super::plan::not_salvaged;
+use super::toast_values;
 use super::witnesses::{Witness, Witnesses};
 use crate::shape::database_name;
 
@@ -77,6 +78,13 @@ impl LossSearch<'_> {
             let witness = asked.get(&table.oid).unwrap_or(&Witness::Unasked);
             self.count_of(table, witness)?;
             gaps.extend(self.gap_of(table, witness));
+            if matches!(
+                witness,
+                Witness::Absent | Witness::Broken(_) | Witness::Partial(_)
+            ) {
+                let (cluster, catalog) = (self.witnesses.cluster, self.witnesses.catalog);
+                gaps.extend(toast_values::count(table, cluster, catalog));
+            }
             match witness {
                 Witness::Absent => absent.push(&*table),
                 Witness::Earlier(None) => earlier.push(&*table),
@@ -209,16 +217,20 @@ impl LossSearch<'_> {
         }
         // Recovery may be about to cut the table.
         let is_comparable = match witness {
-            Witness::Absent => true,
+            Witness::Absent | Witness::Whole(_) => true,
             Witness::Earlier(_) => self.witnesses.keeps_length(table),
             _ => false,
         };
-        is_comparable.then(|| self.hint_of(table, &name)).flatten()
+        let is_told = matches!(witness, Witness::Whole(_));
+        is_comparable
+            .then(|| self.hint_of(table, &name, is_told))
+            .flatten()
     }
 
     /// What `pg_class` hints at where nothing else tells of rows: that it counts more pages than
-    /// there are, or knows of a visibility map that is gone.
-    fn hint_of(&self, table: &TableAccount, name: &str) -> Option<NotChecked> {
+    /// there are, or knows of a visibility map that is gone. An index that agrees with the file may
+    /// be as old a copy.
+    fn hint_of(&self, table: &TableAccount, name: &str, has_index: bool) -> Option<NotChecked> {
         let short = self.witnesses.pages_short(table);
         // The map has said it already.
         let is_of_the_end = |there: u64| {
@@ -235,9 +247,15 @@ impl LossSearch<'_> {
         };
         let why = match short {
             Some((counted, there)) => format!(
-                "pg_class counts {counted} and its files have {there}, and no index with all rows tells",
-                counted = plural(counted, "page")
+                "pg_class counts {counted} and its files have {there}, and {index}",
+                counted = plural(counted, "page"),
+                index = if has_index {
+                    "its indexes, which end where it does, may be as old"
+                } else {
+                    "no index with all rows tells"
+                }
             ),
+            None if has_index => return None,
             None if has_lost_map && table.empty_pages > 0 => format!(
                 "{} {} all zeros, and no index with all rows shows whether they held some",
                 plural(table.empty_pages, "page"),

@@ -49,6 +49,7 @@ mod staging;
 mod statement;
 mod stream;
 pub(crate) mod suspects;
+mod toast_values;
 mod unreadable;
 mod without_catalogs;
 mod witnesses;

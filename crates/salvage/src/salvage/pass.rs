@@ -2,6 +2,7 @@
 //! at once is a piece of a file of rows.
 
 use pgclinic_cluster::RunGatherer;
+use pgclinic_format::page::HEADER_BYTES;
 use pgclinic_format::{BlockNo, Page};
 use pgclinic_model::Progress;
 use pgclinic_model::document::{LossPlace, Tally};
@@ -175,7 +176,10 @@ impl<'c> Consumer for TablesPass<'c> {
             self.page(bytes, block, worker, share);
         }
         let half = window.half_page();
-        if !half.is_empty() {
+        // A full disk stops the server within the zeros of a page that it has not begun. The first
+        // bytes of another one may be zeros, its whole header is not.
+        let is_begun = half.len() < HEADER_BYTES || half.iter().any(|byte| *byte != 0);
+        if !half.is_empty() && is_begun {
             // What is missing of a page that is cut short by the end of the file is taken for
             // zeros.
             let block = block_of(window.first_block + window.pages().count() as u64);

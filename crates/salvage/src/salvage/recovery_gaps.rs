@@ -4,12 +4,15 @@ use pgclinic_cluster::wal::StartKind;
 use pgclinic_cluster::{Cluster, Comparison, ControlState, Database};
 use pgclinic_format::ControlFile;
 use pgclinic_format::control_file::State;
-use pgclinic_model::document::{NotChecked, ReplayAccount, SalvageReport};
+use pgclinic_model::document::{NotChecked, ReplayAccount, SalvageReport, TableAccount};
 use pgclinic_model::{plural, verb_of};
 use pgclinic_source::SourceErrorKind;
 
+use super::database_job::last_change;
 use super::plan::not_salvaged;
 
+/// Tables that a gap names.
+const TABLES_NAMED: usize = 5;
 const CHANGES: &str = "changes since the last checkpoint";
 
 /// What is known before a row is read.
@@ -297,22 +300,41 @@ fn tell_denied_status(account: &mut SalvageReport) {
 }
 
 /// Pages that were changed later than the last record of the write-ahead log prove that some of it
-/// is missing.
+/// is missing; or that their files are not of this cluster, where it was shut down.
 fn tell_pages_beyond_wal(cluster: &Cluster, account: &mut SalvageReport) {
-    let pages: u64 = account
-        .tables
-        .iter()
-        .map(|table| table.pages_beyond_wal)
-        .sum();
-    let Some(end) = cluster.wal_end().filter(|_| pages > 0) else {
+    let own = account.tables.iter();
+    let own: Vec<&TableAccount> = own.filter(|table| table.pages_beyond_wal > 0).collect();
+    let pages: u64 = own.iter().map(|table| table.pages_beyond_wal).sum();
+    let Some(end) = last_change(cluster).filter(|_| pages > 0) else {
         return;
     };
-    let why = format!(
-        "{pages} {were} changed after {end}, where the write-ahead log ends: WAL from {end} on is missing, and with it changes to other pages",
+    let changed = format!(
+        "{pages} {were} changed after {end}, where the write-ahead log ends",
         pages = plural(pages, "page"),
         were = verb_of(pages, "were")
     );
-    account.not_salvaged.push(not_salvaged(CHANGES, &why));
+    let gap = if cluster.wal_end().is_some() {
+        let why =
+            format!("{changed}: WAL from {end} on is missing, and with it changes to other pages");
+        not_salvaged(CHANGES, &why)
+    } else {
+        let names = own.iter().take(TABLES_NAMED);
+        let names = names.map(|table| format!("{}.{}", table.schema, table.table));
+        let mut names: Vec<String> = names.collect();
+        if own.len() > names.len() {
+            let more = own.len() - names.len();
+            names.push(plural(more as u64, "more table"));
+        }
+        let what = format!(
+            "whether rows of {} are as they were, and their own",
+            names.join(", ")
+        );
+        let why = format!(
+            "{changed}: the files are another cluster's or of a later moment, or the control file is of an earlier one. The rows were taken as they are"
+        );
+        not_salvaged(&what, &why)
+    };
+    account.not_salvaged.push(gap);
 }
 
 /// Unfrozen rows from before `relfrozenxid` are of an older file, or of another table's: what the

@@ -18,9 +18,10 @@ use super::pass::Gathering;
 use super::reading::{ALL_VISIBLE, HELD_ROWS, look, map_bits, map_marks};
 use super::roots::sum_of_roots;
 use super::suspects::suspect_row;
+use super::toast_values::note_pointers;
 use crate::carve::{self, Found, PageState, Probe, Realigned};
 use crate::readable::Readable;
-use crate::shape::Column;
+use crate::shape::{Column, Table};
 use crate::texts::Texts;
 use crate::values::{
     Fault, Partial, RowValues, Taking, chunk_rows, needed_by_row, rank, writes_all,
@@ -36,6 +37,9 @@ const DOUBTED_TOAST: &str = "a value of the row stands on a damaged page of the 
 /// Of a row that does not count, on a page whose rows all do.
 const DENIED_BY_MAP: &str =
     "by its header no transaction sees the row, and by the visibility map every transaction does";
+
+/// Of a page, and of the rows on it.
+const OLDER_THAN_MAP: &str = "the visibility map says that every transaction sees all rows of the page, and the page does not: it may be an older copy, or the map is wrong; its rows were taken as they are";
 
 /// What may stand in front of a value's text.
 const PREFIX_BYTES: u64 = 64;
@@ -62,6 +66,8 @@ struct Bench<'c> {
     texts: Texts,
     readable: Readable,
     chunks: Option<ToastReader<'c>>,
+    /// The page of its visibility map that was asked last, by its number.
+    map_page: Option<(BlockNo, Option<Vec<u8>>)>,
     /// As [`writes_all`] says of the table.
     writes_all: bool,
 }
@@ -137,6 +143,8 @@ impl<'c> Worker<'c> {
                     offset: item,
                 };
                 let verdict = VersionFate::of(&self.visibility, tuple, place);
+                let is_first = chunk.seq == 0 && verdict == VersionFate::Live;
+                tally.pages.toast_values += u64::from(is_first && state == PageState::Sound);
                 gatherer.push(chunk, block, item, rank(verdict));
             }
         }
@@ -172,6 +180,7 @@ impl<'c> Worker<'c> {
             texts: Texts::new(&work.table.columns, limits, crew.charset, &crew.style),
             readable: Readable::new(&work.table, limits, crew.charset),
             chunks,
+            map_page: None,
             writes_all: writes_all(&work.table),
         });
     }
@@ -233,6 +242,9 @@ impl<'c> Worker<'c> {
         let (state, why) = look(self.crew.cluster, page, block);
         printing.tally.pages_beyond_wal +=
             u64::from(why.is_none() && self.crew.is_beyond_wal(page));
+        let is_denied = why.is_none() && state == PageState::Sound;
+        let is_denied = is_denied && self.map_denies(page, block, &printing.work.table);
+        let why = why.or(is_denied.then_some(OLDER_THAN_MAP));
         if let Some(why) = why {
             printing.tally.damaged_pages += 1;
             printing.tally.doubt_block(block);
@@ -270,6 +282,26 @@ impl<'c> Worker<'c> {
             }
         }
         state
+    }
+
+    /// The visibility map marks the page, which says of itself that it is not all visible: whoever
+    /// clears the one clears the other.
+    fn map_denies(&mut self, page: Page<'_>, block: BlockNo, table: &Table) -> bool {
+        let is_marked = page.pd_flags() & PD_ALL_VISIBLE != 0;
+        let Some(bench) = self
+            .bench
+            .as_mut()
+            .filter(|_| self.compares_map && !is_marked)
+        else {
+            return false;
+        };
+        let cluster = self.crew.cluster;
+        let number = cluster.map_page_number(block);
+        if bench.map_page.as_ref().is_none_or(|own| own.0 != number) {
+            bench.map_page = Some((number, cluster.map_page_of(&table.files, number)));
+        }
+        let map_page = bench.map_page.as_ref().and_then(|own| own.1.as_deref());
+        map_page.is_some_and(|own| cluster.map_bits_in(own, block) & ALL_VISIBLE != 0)
     }
 
     /// The rows that the line pointers of a sound page name.
@@ -330,6 +362,10 @@ impl<'c> Worker<'c> {
             };
             let verdict = VersionFate::of_state(state, tuple, place);
             let is_dead = matches!(verdict, VersionFate::Deleted | VersionFate::Aborted);
+            if !is_dead {
+                let table = &printing.work.table;
+                note_pointers(tuple, table, &mut printing.tally.pages);
+            }
             let mut is_marked = || {
                 let files = &printing.work.table.files;
                 let bits = || map_bits(cluster, files, block) & ALL_VISIBLE;
@@ -422,6 +458,7 @@ impl<'c> Worker<'c> {
                 verdict if verdict.counts() => VersionFate::Carved,
                 verdict => verdict,
             };
+            note_pointers(tuple, &printing.work.table, &mut printing.tally.pages);
             let is_told = verdict == VersionFate::Carved;
             let doubt = words_of(VersionFate::Carved).filter(|_| !is_told);
             let row = Part {

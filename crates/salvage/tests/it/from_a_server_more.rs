@@ -204,7 +204,7 @@ fn a_crash_begins_a_new_snapshot() {
         let folders = others.iter().flatten().flatten();
         for process in folders.map(|pid| Path::new("/proc").join(pid)) {
             while process.exists() {
-                std::thread::yield_now();
+                std::thread::sleep(std::time::Duration::from_millis(1));
             }
         }
     });

@@ -121,6 +121,93 @@ fn keys_of_other_tables_count_rows_where_no_index_does() {
     assert_eq!(account.outcome, Outcome::Damaged);
 }
 
+/// Of `sound` rows, values and a column with values were removed in every legal way.
+#[test]
+fn live_values_without_rows_count_rows_where_no_index_does() {
+    let (copy, mut running) = started();
+    execute(
+        &running,
+        &[
+            "CREATE TABLE public.letter (id int, what text)",
+            "CREATE TABLE public.sound (id int, what text, other text)",
+            "ALTER TABLE public.letter ALTER what SET STORAGE EXTERNAL",
+            "ALTER TABLE public.sound ALTER what SET STORAGE EXTERNAL, ALTER other SET STORAGE EXTERNAL",
+            "INSERT INTO public.letter SELECT i, repeat('x', 4000) FROM generate_series(1, 600) i",
+            "INSERT INTO public.sound SELECT i, repeat('x', 4000), repeat('o', 4000) FROM generate_series(1, 60) i",
+            "DELETE FROM public.sound WHERE id % 2 = 0",
+            "UPDATE public.sound SET what = repeat('z', 4000) WHERE id % 3 = 0",
+            "UPDATE public.sound SET id = -id WHERE id % 5 = 0",
+            "BEGIN; INSERT INTO public.sound SELECT i, repeat('y', 4000) FROM generate_series(1, 40) i; ROLLBACK",
+            "ALTER TABLE public.sound DROP COLUMN other",
+            "CHECKPOINT",
+            "SELECT pg_switch_wal()",
+            "CHECKPOINT",
+        ],
+    );
+    let letter = copy.pgdata.join(path_of(&running, "public.letter"));
+    running.stop(StopMode::Fast).expect("stopped");
+    let folder = tempfile::tempdir().expect("a directory");
+    let whole = salvaged(&copy.pgdata, &options(&folder.path().join("whole"), "csv"));
+    assert_eq!(whole.outcome, Outcome::Whole, "{:#?}", whole.not_salvaged);
+    truncate(&letter, 1);
+    let account = only(&copy.pgdata, &folder.path().join("out"), "public.letter");
+    assert_eq!(account.outcome, Outcome::Damaged);
+    let letter = table(&account, "letter");
+    let lost = 600 - letter.rows.written;
+    let by = &letter.lost_by[0];
+    assert_eq!((by.witness.as_str(), by.rows), ("toast-values", lost));
+    assert_eq!(letter.rows.lost, lost);
+}
+
+/// An old page among newer ones, one of another cluster, and one that was never begun.
+#[test]
+fn pages_that_the_map_and_the_log_deny_are_not_taken_for_granted() {
+    let copy = copy_of(&seed(&server(15), Checksums::Off));
+    let mut running = copy.start().expect("a server");
+    execute(
+        &running,
+        &[
+            "CREATE TABLE public.paged AS SELECT i AS id, repeat('x', 100) AS what FROM generate_series(1, 900) i",
+            "VACUUM public.paged",
+            "CHECKPOINT",
+            "SELECT pg_switch_wal()",
+            "CHECKPOINT",
+        ],
+    );
+    let path = copy.pgdata.join(path_of(&running, "public.paged"));
+    running.stop(StopMode::Fast).expect("stopped");
+    let folder = tempfile::tempdir().expect("a directory");
+    let sound = std::fs::read(&path).expect("a file");
+    let look = |name: &str, bytes: &[u8]| {
+        std::fs::write(&path, bytes).expect("a write");
+        only(&copy.pgdata, &folder.path().join(name), "public.paged")
+    };
+    let begun = [&sound[..], &[0; 4096]].concat();
+    let account = look("begun", &begun);
+    assert_eq!(
+        account.outcome,
+        Outcome::Whole,
+        "{:#?}",
+        account.not_salvaged
+    );
+
+    let mut older = sound.clone();
+    older[PAGE + 10] &= !4;
+    let account = look("older", &older);
+    let own = table(&account, "paged");
+    assert_eq!(account.outcome, Outcome::Damaged);
+    assert!(own.rows.suspect > 10 && own.rows.suspect < 200, "{own:#?}");
+    assert_eq!(own.rows.written, 900);
+
+    let mut foreign = sound.clone();
+    foreign[2..4].copy_from_slice(&[0x7F, 0x7F]);
+    let account = look("foreign", &foreign);
+    assert_eq!(account.outcome, Outcome::Incomplete);
+    let gaps = account.not_salvaged.iter();
+    let mut gaps = gaps.filter(|gap| !gap.inherent);
+    assert!(gaps.any(|gap| gap.what.contains("public.paged")));
+}
+
 /// The first row of a page stands at its end.
 #[test]
 fn bytes_that_a_moved_page_lost_are_no_values() {

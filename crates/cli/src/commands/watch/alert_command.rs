@@ -106,7 +106,7 @@ mod tests {
             if own.contains(") Z ") {
                 break;
             }
-            std::thread::yield_now();
+            std::thread::sleep(std::time::Duration::from_millis(1));
         }
     }
 }

@@ -258,7 +258,7 @@ mod tests {
         // `cat` ends when the lock, an empty file, is read; `sleep` would hold it longer.
         first.start(Path::new("cat"), &[]).expect("a child");
         while first.ended().is_none() {
-            std::thread::yield_now();
+            std::thread::sleep(std::time::Duration::from_millis(1));
         }
         drop(first);
         assert!(!second.is_taken().expect("a lock"));

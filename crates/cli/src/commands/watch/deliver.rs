@@ -251,7 +251,7 @@ mod tests {
         }
         let is_done = |own: &AlertDelivery| own.waiting == 0;
         while !couriers.deliveries().iter().all(is_done) {
-            std::thread::yield_now();
+            std::thread::sleep(std::time::Duration::from_millis(1));
         }
         let [failing, other] = couriers.deliveries().try_into().expect("two receivers");
         assert_eq!((failing.delivered, failing.undelivered), (0, 2));

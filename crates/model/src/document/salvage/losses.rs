@@ -15,8 +15,8 @@ use super::TableAccount;
 /// Rows that are lost, by the witness that counts them.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct LostBy {
-    /// `index-keys`, `index-entries`, `foreign-keys`, `unreadable-rows`, `destination`,
-    /// `rows-per-page` or `pg-class`.
+    /// `index-keys`, `index-entries`, `foreign-keys`, `toast-values`, `unreadable-rows`,
+    /// `destination`, `rows-per-page` or `pg-class`.
     pub witness: String,
     /// How many.
     pub rows: u64,
@@ -34,7 +34,9 @@ pub const INDEX_KEYS: &str = "index-keys";
 /// Entries of an index.
 pub const INDEX_ENTRIES: &str = "index-entries";
 /// Keys that live rows of other tables refer to.
-const FOREIGN_KEYS: &str = "foreign-keys";
+pub const FOREIGN_KEYS: &str = "foreign-keys";
+/// Live TOASTed values to which no row points.
+pub const TOAST_VALUES: &str = "toast-values";
 /// Line pointers that name no row, and rows that a server does not give.
 const UNREADABLE: &str = "unreadable-rows";
 /// The destination took them not.
@@ -73,6 +75,15 @@ pub struct PageNotes {
     pub row_pages: u64,
     /// Rows of those pages.
     pub page_rows: u64,
+    /// Live values of the TOAST relation.
+    #[serde(default)]
+    pub toast_values: u64,
+    /// Pointers to them in rows that may be live.
+    #[serde(default)]
+    pub toast_pointers: u64,
+    /// A row has more columns than are known, and may have such pointers in them.
+    #[serde(default)]
+    pub lacks_columns: bool,
     /// By unit of [`ROOT_BLOCKS`] blocks, a sum over the line pointers that an index may name.
     #[serde(default)]
     pub roots: Vec<(BlockNo, u64)>,
@@ -116,6 +127,9 @@ impl PageNotes {
         self.found_on_damaged += other.found_on_damaged;
         self.row_pages += other.row_pages;
         self.page_rows += other.page_rows;
+        self.toast_values += other.toast_values;
+        self.toast_pointers += other.toast_pointers;
+        self.lacks_columns |= other.lacks_columns;
         self.roots.extend(other.roots);
         self.lost_items.extend(other.lost_items);
     }
@@ -210,22 +224,22 @@ impl TableAccount {
         self.is_counted = true;
     }
 
-    /// Counts rows that are missing by so many keys to which rows of other tables refer: no fewer
-    /// are lost. What was counted otherwise, or is an estimate, stays where it is more.
-    pub fn count_by_foreign_keys(&mut self, keys: u64) {
+    /// Counts rows that others know of and that are missing: no fewer are lost. What was counted
+    /// otherwise, or is an estimate, stays where it is more.
+    pub fn count_at_least(&mut self, witness: &str, rows: u64) {
         let is_of_rows = |by: &LostBy| by.witness != DESTINATION;
         let counted = self.lost_by.iter().filter(|by| is_of_rows(by));
-        if keys <= counted.map(|by| by.rows).sum() {
+        if rows <= counted.map(|by| by.rows).sum() {
             return;
         }
         self.lost_by.retain(|by| !is_of_rows(by));
-        let by_keys = LostBy {
-            witness: FOREIGN_KEYS.to_owned(),
-            rows: keys,
+        let by_others = LostBy {
+            witness: witness.to_owned(),
+            rows,
             exact: false,
             at_most: None,
         };
-        self.lost_by.insert(0, by_keys);
+        self.lost_by.insert(0, by_others);
         self.rows.lost = self.lost_by.iter().map(|by| by.rows).sum();
         (self.rows.lost_known, self.rows.lost_estimated) = (self.rows.lost, 0);
     }

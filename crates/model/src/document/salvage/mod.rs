@@ -9,7 +9,10 @@ use pgclinic_format::types::Tid;
 use serde::{Deserialize, Serialize};
 
 use super::{NotChecked, Target, Tool, is_zero};
-pub use losses::{Estimate, INDEX_ENTRIES, INDEX_KEYS, IndexCount, LostBy, PageNotes, ROOT_BLOCKS};
+pub use losses::{
+    Estimate, FOREIGN_KEYS, INDEX_ENTRIES, INDEX_KEYS, IndexCount, LostBy, PageNotes, ROOT_BLOCKS,
+    TOAST_VALUES,
+};
 use outcome::outcome_of;
 
 /// How a salvage ended.

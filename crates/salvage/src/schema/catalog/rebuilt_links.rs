@@ -97,11 +97,14 @@ impl Catalogs<'_> {
     pub(crate) fn makes_a_range(&self, function: u32, ty: u32) -> bool {
         let row = self.row("pg_proc", function);
         row.is_some_and(|row| {
-            let source = row.name("prosrc");
             let range = self.row("pg_type", ty);
             let is_namesake = range.is_some_and(|ty| ty.name("typname") == row.name("proname"));
+            // A body may be as large as it likes, and is only asked for where the rest fits.
             let makes_it = is_namesake && row.oid("prorettype") == ty;
-            makes_it && CONSTRUCTORS.iter().any(|own| source.starts_with(own))
+            makes_it && {
+                let source = row.name("prosrc");
+                CONSTRUCTORS.iter().any(|own| source.starts_with(own))
+            }
         })
     }
 
