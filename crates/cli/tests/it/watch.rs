@@ -592,10 +592,10 @@ fn a_cold_scan_and_short_lived_tables_show() {
         let target = ConnectionTarget::of(&server, "clinic");
         let mut watcher = Watcher::new(target, WatchOptions::default());
         watcher.sample(Thoroughness::All);
-        execute(
-            &server,
-            "DO $$ BEGIN FOR i IN 1..500 LOOP CREATE TEMP TABLE a (b int); DROP TABLE a; END LOOP; END $$",
-        );
+        let loops = "DO $$ BEGIN FOR i IN 1..500 LOOP CREATE TEMP TABLE a (b int); DROP TABLE a; END LOOP; END $$";
+        let mut session = server.connect("clinic").expect("a session");
+        session.execute(loops).expect("short-lived tables");
+        drop(session);
         let many = |own: &WatchedTarget| sign(own, "short-lived-tables").headline > Some(500.0);
         until(&mut watcher, "no table was short-lived", many);
         // Larger than shared buffers: each scan reads it from files.

@@ -9,7 +9,7 @@ use pgclinic_servers::{Checksums, Server, StartOptions};
 use pgclinic_testkit::{TempCopy, started};
 
 use crate::common::{pgclinic, skipped, text, url};
-use crate::watch_background::{certificate, damage};
+use crate::watch_background::{PATIENCE, certificate, damage};
 
 /// A server that has read a damaged page a moment ago.
 fn alarming() -> (TempCopy, Server) {
@@ -86,7 +86,7 @@ fn alerts_reach_a_command_and_a_web_server() {
 
 /// One POST over TLS is answered, and its body printed.
 const OVER_TLS: &str = r#"
-import http.server, ssl, sys
+import http.server, socketserver, ssl, sys
 class Hook(http.server.BaseHTTPRequestHandler):
     def do_POST(self):
         body = self.rfile.read(int(self.headers['Content-Length']))
@@ -95,7 +95,11 @@ class Hook(http.server.BaseHTTPRequestHandler):
         print(body.decode(), flush=True)
     def log_message(self, *words):
         pass
-server = http.server.HTTPServer(('127.0.0.1', 0), Hook)
+class Server(http.server.HTTPServer):
+    # Without a question to a name server, which may not be there.
+    def server_bind(self):
+        socketserver.TCPServer.server_bind(self)
+server = Server(('127.0.0.1', 0), Hook)
 context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
 context.load_cert_chain(sys.argv[1], sys.argv[2])
 server.socket = context.wrap_socket(server.socket, server_side=True, do_handshake_on_connect=False)
@@ -125,9 +129,16 @@ fn a_webhook_over_tls_hears_of_alerts_with_pseudonyms() {
     let Ok(mut child) = python.stdout(Stdio::piped()).spawn() else {
         return skipped("no Python to be a web server");
     };
-    let mut lines = BufReader::new(child.stdout.take().expect("a pipe")).lines();
+    let lines = BufReader::new(child.stdout.take().expect("a pipe")).lines();
+    let (sender, receiver) = std::sync::mpsc::channel();
+    std::thread::spawn(move || {
+        lines
+            .map_while(Result::ok)
+            .try_for_each(|line| sender.send(line))
+    });
     let _ended_at_last = Hook(child);
-    let port = lines.next().expect("a port").expect("a line");
+    let next = |what: &str| receiver.recv_timeout(PATIENCE).expect(what);
+    let port = next("a port");
     let (_copy, server) = alarming();
     let url = url(&server, "postgres");
     let hook = format!("https://localhost:{port}/hook");
@@ -135,7 +146,7 @@ fn a_webhook_over_tls_hears_of_alerts_with_pseudonyms() {
     let to = ["--webhook", &hook, "--webhook-ca", text(&cert), "--redact"];
     let ran = pgclinic(&[&words[..], &to, &["--format", "json"]].concat()).exits(1);
     assert_eq!(ran.err, "");
-    let message = lines.next().expect("a message").expect("a line");
+    let message = next("a message");
     let message: serde_json::Value = serde_json::from_str(&message).expect("JSON");
     assert_eq!(message["severity"], "critical", "{message}");
     let whole = message.to_string();

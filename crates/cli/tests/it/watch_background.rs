@@ -17,7 +17,8 @@ use crate::common::{pgclinic, text, url};
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_pgclinic");
 /// For what takes a second on a machine that has nothing else to do.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
+/// A scrub takes what others leave of a machine.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(180);
 
 /// Overwrites a part of the second page of a table, while the server does not have it in memory.
 pub(crate) fn damage(server: &Server, pgdata: &Path) -> String {

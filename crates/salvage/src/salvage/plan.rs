@@ -391,6 +391,7 @@ fn unread(
         pages,
         rows,
         page_rows_max,
+        pages_short: 0,
     };
     account.count_losses(None, estimate);
     account

@@ -659,10 +659,21 @@ impl Witnesses<'_> {
     /// What `pg_class` says of a table.
     pub(super) fn estimate(&self, table: &TableAccount) -> Estimate {
         let relation = self.catalog.relations.get(&table.oid);
-        relation.map_or(Estimate::default(), |relation| Estimate {
-            pages: u64::try_from(relation.relpages).unwrap_or(0),
-            rows: relation.reltuples.unwrap_or(0),
-            page_rows_max: page_rows_max(self.cluster.build.block_size),
+        let files = self.files_of(table);
+        let there = files.map_or(0, |files| files.bytes())
+            / u64::from(self.cluster.build.block_size.max(1));
+        relation.map_or(Estimate::default(), |relation| {
+            let pages = u64::try_from(relation.relpages).unwrap_or(0);
+            Estimate {
+                pages,
+                rows: relation.reltuples.unwrap_or(0),
+                page_rows_max: page_rows_max(self.cluster.build.block_size),
+                pages_short: if self.cluster.counts_own_pages() {
+                    pages.saturating_sub(there)
+                } else {
+                    0
+                },
+            }
         })
     }
 

@@ -184,6 +184,8 @@ pub struct Estimate {
     pub rows: u64,
     /// Rows that the smallest of them would have room for on a page.
     pub page_rows_max: u64,
+    /// So many of these pages its files do not have.
+    pub pages_short: u64,
 }
 
 /// How many rows are lost by estimate, and how many at most.
@@ -278,19 +280,24 @@ impl TableAccount {
         // Where the table ends is known: no more pages than these are missing.
         let bounded = if notes.is_open_ended { 0 } else { notes.unread };
         let at_most = estimate.page_rows_max.saturating_mul(bounded);
+        // Where the end is lost, as many as were counted once are.
+        let is_cut = notes.is_open_ended && notes.unread > 0;
+        let unread = notes
+            .unread
+            .max(if is_cut { estimate.pages_short } else { 0 });
         let of = |witness, rows| Estimated {
             witness,
             rows,
             at_most: at_most.saturating_sub(found),
         };
         if notes.row_pages == 0 {
-            let rows = share(estimate.rows, notes.unread, estimate.pages.max(1));
+            let rows = share(estimate.rows, unread, estimate.pages.max(1));
             return of(PG_CLASS, rows.saturating_sub(found));
         }
-        let by_pages = share(notes.page_rows, notes.unread, notes.row_pages).saturating_sub(found);
+        let by_pages = share(notes.page_rows, unread, notes.row_pages).saturating_sub(found);
         // A table that has not grown since it was counted, and of which not much was deleted.
         let missing = estimate.rows.saturating_sub(notes.page_rows + found);
-        let is_fresh = notes.row_pages + notes.unread <= estimate.pages;
+        let is_fresh = notes.row_pages + unread <= estimate.pages;
         if is_fresh && missing > 0 && missing <= by_pages.saturating_add(by_pages / 10) {
             of(PG_CLASS, missing)
         } else {
@@ -396,6 +403,7 @@ mod tests {
             pages: 20,
             rows: 999,
             page_rows_max: 291,
+            pages_short: 0,
         };
         gone.count_losses(None, rows);
         assert_eq!(told(&gone), [(PG_CLASS, 999)]);
@@ -442,11 +450,38 @@ mod tests {
             pages,
             rows,
             page_rows_max: 291,
+            pages_short: 0,
         };
         assert_eq!(lost(estimate(34, 4000)), 40);
         // Rows were deleted, or the table grew, since it was counted.
         assert_eq!(lost(estimate(34, 9000)), 120);
         assert_eq!(lost(estimate(20, 4000)), 120);
+    }
+
+    /// A witness names few of the blocks that a cut table lost.
+    #[test]
+    fn a_cut_table_lacks_the_pages_that_were_counted() {
+        let lost = |is_open_ended, pages_short| {
+            let mut cut = table(0, 0);
+            cut.pages = PageNotes {
+                unread: 8,
+                row_pages: 30,
+                page_rows: 3600,
+                is_open_ended,
+                ..PageNotes::default()
+            };
+            let estimate = Estimate {
+                pages: 70,
+                rows: 8400,
+                page_rows_max: 291,
+                pages_short,
+            };
+            cut.count_losses(None, estimate);
+            cut.rows.lost
+        };
+        assert_eq!(lost(true, 40), 4800);
+        assert_eq!(lost(true, 0), 960);
+        assert_eq!(lost(false, 40), 960);
     }
 
     #[test]
