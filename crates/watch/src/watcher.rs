@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use pgclinic_model::document::{SignState, Target, WatchedTarget};
@@ -58,11 +59,11 @@ pub(crate) struct Readings {
     /// The last one.
     pub(crate) now: Reading,
     /// The last one that gave figures.
-    last: Option<Table>,
+    last: Option<Arc<Table>>,
     /// The one before that, where there was one since the server started.
-    pub(crate) before: Option<Table>,
+    pub(crate) before: Option<Arc<Table>>,
     /// The first one since the server started, of each figure since it was reset.
-    pub(crate) first: Option<Table>,
+    pub(crate) first: Option<Arc<Table>>,
     /// Why there is no reading before.
     pub(crate) broken: Option<String>,
     read_at: Instant,
@@ -253,11 +254,13 @@ impl Watcher {
             Reading::Missing(_) | Reading::Refused(_) => (own.first, own.last) = (first, last),
             Reading::Table(now) => {
                 own.first = first.or_else(|| last.clone()).map(|mut first| {
-                    first.begin_again(now);
+                    if first.is_reset_in(now) {
+                        Arc::make_mut(&mut first).begin_again(now);
+                    }
                     first
                 });
                 own.before = last;
-                own.last = Some(now.clone());
+                own.last = Some(Arc::clone(now));
             }
         }
         self.readings.insert(probe.name, own);

@@ -1,12 +1,13 @@
 //! The metrics endpoint: `/metrics` and `/`, over HTTP/1.1; beyond loopback encrypted, and only for
 //! whoever has the token.
 //!
-//! A small server of our own on `std::net` (`docs/adr/2026-11-27-watch.md`): two pages that are
-//! made once an interval, whoever asks. Requests are read with a limit on their length, their time
+//! A small server of our own on `std::net` (`docs/adr/2026-11-27-watch.md`): pages that are made
+//! when somebody asks, once an interval at most (`pages.rs`). Requests are read with a limit on their length, their time
 //! and their number; there is no body, no path to a file, nothing to write.
 
 mod access;
 mod connections;
+mod pages;
 mod request;
 
 use std::io::{self, Read, Write};
@@ -17,6 +18,7 @@ use std::time::Duration;
 
 pub use access::{Access, Token, address};
 use connections::Connections;
+pub use pages::{PageKind, Pages};
 use request::{Request, read_request};
 
 use crate::bounded::BoundedStream;
@@ -30,21 +32,8 @@ const STEP: Duration = Duration::from_millis(50);
 /// A second, after which a connection is closed unheard.
 const WAITS_FOR_ROOM: u32 = 20;
 
-/// What is served; made anew by each sample.
-#[derive(Debug, Clone, Default)]
-pub struct Pages {
-    /// `/`.
-    pub page: String,
-    /// `/metrics`, the text format 0.0.4.
-    pub prometheus: String,
-    /// `/metrics` for whoever accepts OpenMetrics.
-    pub openmetrics: String,
-    /// `/json`: the document.
-    pub json: String,
-}
-
-/// The pages as they are now.
-pub type SharedPages = Arc<RwLock<Pages>>;
+/// The pages as they are now; none before the first sample.
+pub type SharedPages = Arc<RwLock<Option<Arc<Pages>>>>;
 
 /// Serves until the run is over. Blocks.
 ///
@@ -104,8 +93,7 @@ fn answer(
     match &access.tls {
         Some(tls) => {
             let mut stream = tls.accept(stream)?;
-            let response = response(&mut stream, pages, access);
-            is_read();
+            let response = response(&mut stream, pages, access, is_read);
             stream.sock.prolong(PATIENCE_OF_ANSWER);
             response.write(&mut stream)?;
             stream.conn.send_close_notify();
@@ -113,8 +101,7 @@ fn answer(
         }
         None => {
             let mut stream = stream;
-            let response = response(&mut stream, pages, access);
-            is_read();
+            let response = response(&mut stream, pages, access, is_read);
             stream.prolong(PATIENCE_OF_ANSWER);
             response.write(&mut stream)
         }
@@ -122,8 +109,15 @@ fn answer(
 }
 
 /// The answer to one request.
-fn response(stream: &mut impl Read, pages: &SharedPages, access: &Access) -> Response {
-    match read_request(stream) {
+fn response(
+    stream: &mut impl Read,
+    pages: &SharedPages,
+    access: &Access,
+    is_read: &dyn Fn(),
+) -> Response {
+    let request = read_request(stream);
+    is_read();
+    match request {
         Ok(request) => respond(&request, pages, access),
         Err(status) => Response::failure(status),
     }
@@ -132,7 +126,7 @@ fn response(stream: &mut impl Read, pages: &SharedPages, access: &Access) -> Res
 struct Response {
     status: &'static str,
     kind: &'static str,
-    body: String,
+    body: Arc<str>,
     has_body: bool,
     /// A browser asks its user then.
     asks_for_token: bool,
@@ -147,7 +141,7 @@ impl Response {
         Response {
             status,
             kind: TEXT,
-            body: format!("{status}\n"),
+            body: format!("{status}\n").into(),
             has_body: true,
             asks_for_token: false,
         }
@@ -193,21 +187,25 @@ fn respond(request: &Request, pages: &SharedPages, access: &Access) -> Response 
         None if request.is_for_loopback() => {}
         None => return Response::failure("421 Misdirected Request"),
     }
-    let pages = pages.read().unwrap_or_else(PoisonError::into_inner);
-    let (kind, body) = match request.path.as_str() {
-        "/" => ("text/html; charset=utf-8", &pages.page),
-        "/metrics" if request.accepts_openmetrics() => (OPENMETRICS, &pages.openmetrics),
-        "/metrics" => (PROMETHEUS, &pages.prometheus),
-        "/json" => ("application/json", &pages.json),
+    let (kind, page) = match request.path.as_str() {
+        "/" => ("text/html; charset=utf-8", PageKind::Overview),
+        "/metrics" if request.accepts_openmetrics() => (OPENMETRICS, PageKind::OpenMetrics),
+        "/metrics" => (PROMETHEUS, PageKind::Prometheus),
+        "/json" => ("application/json", PageKind::Json),
         _ => return Response::failure("404 Not Found"),
     };
-    if body.is_empty() {
+    // The next sample does not wait until a page is made.
+    let now = pages.read().unwrap_or_else(PoisonError::into_inner).clone();
+    let Some(now) = now else {
         return Response::failure("503 Service Unavailable");
-    }
+    };
+    let Some(body) = now.page(page) else {
+        return Response::failure("500 Internal Server Error");
+    };
     Response {
         status: "200 OK",
         kind,
-        body: body.clone(),
+        body,
         has_body: request.method == "GET",
         asks_for_token: false,
     }
@@ -223,7 +221,8 @@ mod tests {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
         let address = listener.local_addr().expect("an address");
         let pages = SharedPages::default();
-        pages.write().expect("pages").json = "{}".to_owned();
+        let own = Pages::new(|_| Some("{}".to_owned()));
+        *pages.write().expect("pages") = Some(Arc::new(own));
         let (access, is_over) = (Access::default(), AtomicBool::new(false));
         std::thread::scope(|scope| {
             scope.spawn(|| serve(&listener, &pages, &access, &is_over));
