@@ -366,5 +366,26 @@ fn why_unreachable(error: &SqlError) -> String {
         SqlError::Protocol(why) if why.starts_with("the server asks for a password") => why.clone(),
         other => other.to_string(),
     };
-    why.replace('\n', " ")
+    let why = why.replace('\n', " ");
+    match certificate(&why) {
+        Some(meaning) => format!("{why}: {meaning}"),
+        None => why,
+    }
+}
+
+/// What the bare words of a refused certificate leave open.
+fn certificate(why: &str) -> Option<&'static str> {
+    let known = [
+        (
+            "CaUsedAsEndEntity",
+            "the server's certificate is that of an authority (CA:TRUE), which stands for no server; one with \
+             CA:FALSE, or one that the authority has signed, is taken",
+        ),
+        (
+            "UnknownIssuer",
+            "no certificate of sslrootcert has signed that of the server",
+        ),
+    ];
+    let mut known = known.into_iter();
+    known.find_map(|(word, meaning)| why.contains(word).then_some(meaning))
 }

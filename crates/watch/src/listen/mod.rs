@@ -18,6 +18,7 @@ use std::time::Duration;
 
 pub use access::{Access, Token, address};
 use connections::Connections;
+use pages::PageMaker;
 pub use pages::{PageKind, Pages};
 use request::{Request, read_request};
 
@@ -47,9 +48,14 @@ pub fn serve(
 ) -> io::Result<()> {
     listener.set_nonblocking(true)?;
     let connections = Arc::new(Connections::default());
+    let served = Served {
+        pages: Arc::clone(pages),
+        maker: PageMaker::start()?,
+        access: access.clone(),
+    };
     while !is_over.load(Ordering::Relaxed) {
         match listener.accept() {
-            Ok((stream, _)) => accept(stream, pages, access, &connections),
+            Ok((stream, _)) => accept(stream, &served, &connections),
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => std::thread::sleep(STEP),
             // A client that went away, or too many open files: the next one may have luck.
             Err(_) => std::thread::sleep(STEP),
@@ -58,7 +64,15 @@ pub fn serve(
     Ok(())
 }
 
-fn accept(stream: TcpStream, pages: &SharedPages, access: &Access, connections: &Arc<Connections>) {
+/// What every connection needs.
+#[derive(Clone)]
+struct Served {
+    pages: SharedPages,
+    maker: PageMaker,
+    access: Access,
+}
+
+fn accept(stream: TcpStream, served: &Served, connections: &Arc<Connections>) {
     // Those that were ended to make room take a moment to go.
     let waits = 0..WAITS_FOR_ROOM;
     let number = waits.into_iter().find_map(|_| {
@@ -71,10 +85,10 @@ fn accept(stream: TcpStream, pages: &SharedPages, access: &Access, connections: 
     let Some(number) = number else {
         return;
     };
-    let (pages, access, own) = (Arc::clone(pages), access.clone(), Arc::clone(connections));
+    let (served, own) = (served.clone(), Arc::clone(connections));
     let thread = std::thread::Builder::new().name("http".into());
     let begun = thread.spawn(move || {
-        let _gone = answer(stream, &pages, &access, &|| own.answer(number));
+        let _gone = answer(stream, &served, &|| own.answer(number));
         own.end(number);
     });
     if begun.is_err() {
@@ -82,18 +96,13 @@ fn accept(stream: TcpStream, pages: &SharedPages, access: &Access, connections: 
     }
 }
 
-fn answer(
-    stream: TcpStream,
-    pages: &SharedPages,
-    access: &Access,
-    is_read: &dyn Fn(),
-) -> io::Result<()> {
+fn answer(stream: TcpStream, served: &Served, is_read: &dyn Fn()) -> io::Result<()> {
     stream.set_nonblocking(false)?;
     let stream = BoundedStream::new(stream, PATIENCE);
-    match &access.tls {
+    match &served.access.tls {
         Some(tls) => {
             let mut stream = tls.accept(stream)?;
-            let response = response(&mut stream, pages, access, is_read);
+            let response = response(&mut stream, served, is_read);
             stream.sock.prolong(PATIENCE_OF_ANSWER);
             response.write(&mut stream)?;
             stream.conn.send_close_notify();
@@ -101,7 +110,7 @@ fn answer(
         }
         None => {
             let mut stream = stream;
-            let response = response(&mut stream, pages, access, is_read);
+            let response = response(&mut stream, served, is_read);
             stream.prolong(PATIENCE_OF_ANSWER);
             response.write(&mut stream)
         }
@@ -109,16 +118,11 @@ fn answer(
 }
 
 /// The answer to one request.
-fn response(
-    stream: &mut impl Read,
-    pages: &SharedPages,
-    access: &Access,
-    is_read: &dyn Fn(),
-) -> Response {
+fn response(stream: &mut impl Read, served: &Served, is_read: &dyn Fn()) -> Response {
     let request = read_request(stream);
     is_read();
     match request {
-        Ok(request) => respond(&request, pages, access),
+        Ok(request) => respond(&request, served),
         Err(status) => Response::failure(status),
     }
 }
@@ -171,11 +175,11 @@ impl Response {
     }
 }
 
-fn respond(request: &Request, pages: &SharedPages, access: &Access) -> Response {
+fn respond(request: &Request, served: &Served) -> Response {
     if !["GET", "HEAD"].contains(&&*request.method) {
         return Response::failure("405 Method Not Allowed");
     }
-    match &access.token {
+    match &served.access.token {
         Some(token) if !token.is_in(&request.authorization) => {
             return Response {
                 asks_for_token: true,
@@ -195,11 +199,15 @@ fn respond(request: &Request, pages: &SharedPages, access: &Access) -> Response 
         _ => return Response::failure("404 Not Found"),
     };
     // The next sample does not wait until a page is made.
-    let now = pages.read().unwrap_or_else(PoisonError::into_inner).clone();
+    let now = served
+        .pages
+        .read()
+        .unwrap_or_else(PoisonError::into_inner)
+        .clone();
     let Some(now) = now else {
         return Response::failure("503 Service Unavailable");
     };
-    let Some(body) = now.page(page) else {
+    let Some(body) = served.maker.page(now, page) else {
         return Response::failure("500 Internal Server Error");
     };
     Response {

@@ -1,8 +1,12 @@
 //! The pages of one sample. Each is made when it is asked for, once: of fifty servers they take tens
 //! of megabytes, and most of them nobody asks for.
+//!
+//! One thread makes all of them. What making one takes is given back to the memory of the thread
+//! that made it; were it another thread each time, all of them would keep as much.
 
 use std::fmt;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, OnceLock};
 
 /// What can be asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,8 +26,6 @@ type MakePage = dyn Fn(PageKind) -> Option<String> + Send + Sync;
 /// The pages of one sample.
 pub struct Pages {
     make: Box<MakePage>,
-    /// Held while one is made: what making one takes is not taken several times at once.
-    making: Mutex<()>,
     made: [OnceLock<Option<Arc<str>>>; 4],
 }
 
@@ -38,25 +40,56 @@ impl Pages {
     pub fn new(make: impl Fn(PageKind) -> Option<String> + Send + Sync + 'static) -> Self {
         Self {
             make: Box::new(make),
-            making: Mutex::new(()),
             made: Default::default(),
         }
     }
 
-    /// The page, shared by all who ask for it.
-    pub(super) fn page(&self, kind: PageKind) -> Option<Arc<str>> {
+    fn place(&self, kind: PageKind) -> &OnceLock<Option<Arc<str>>> {
         let [overview, prometheus, openmetrics, json] = &self.made;
-        let made = match kind {
+        match kind {
             PageKind::Overview => overview,
             PageKind::Prometheus => prometheus,
             PageKind::OpenMetrics => openmetrics,
             PageKind::Json => json,
-        };
-        let make = || {
-            let _alone = self.making.lock().unwrap_or_else(PoisonError::into_inner);
-            (self.make)(kind).map(Arc::from)
-        };
-        made.get_or_init(make).clone()
+        }
+    }
+
+    fn make(&self, kind: PageKind) -> Option<Arc<str>> {
+        let make = || (self.make)(kind).map(Arc::from);
+        self.place(kind).get_or_init(make).clone()
+    }
+}
+
+/// A page that somebody waits for.
+type Order = (Arc<Pages>, PageKind, Sender<Option<Arc<str>>>);
+
+/// The thread that makes pages; it ends with the last copy of this.
+#[derive(Debug, Clone)]
+pub(super) struct PageMaker(Sender<Order>);
+
+impl PageMaker {
+    pub(super) fn start() -> std::io::Result<Self> {
+        let (orders, inbox) = channel();
+        let thread = std::thread::Builder::new().name("pages".into());
+        thread.spawn(move || make_all(&inbox))?;
+        Ok(Self(orders))
+    }
+
+    /// The page, shared by all who ask for it.
+    pub(super) fn page(&self, pages: Arc<Pages>, kind: PageKind) -> Option<Arc<str>> {
+        if let Some(made) = pages.place(kind).get() {
+            return made.clone();
+        }
+        let (sender, made) = channel();
+        self.0.send((pages, kind, sender)).ok()?;
+        made.recv().ok()?
+    }
+}
+
+fn make_all(inbox: &Receiver<Order>) {
+    for (pages, kind, sender) in inbox {
+        // Whoever asked may have gone away.
+        let _sent = sender.send(pages.make(kind));
     }
 }
 
@@ -74,13 +107,12 @@ mod tests {
             own.fetch_add(1, Ordering::Relaxed);
             (kind != PageKind::Json).then(|| format!("{kind:?}"))
         });
+        let (pages, maker) = (Arc::new(pages), PageMaker::start().expect("a thread"));
+        let page = |kind| maker.page(Arc::clone(&pages), kind);
         assert_eq!(count.load(Ordering::Relaxed), 0);
         for _ in 0..3 {
-            assert_eq!(
-                pages.page(PageKind::Prometheus).as_deref(),
-                Some("Prometheus")
-            );
-            assert_eq!(pages.page(PageKind::Json), None);
+            assert_eq!(page(PageKind::Prometheus).as_deref(), Some("Prometheus"));
+            assert_eq!(page(PageKind::Json), None);
         }
         assert_eq!(count.load(Ordering::Relaxed), 2);
     }
