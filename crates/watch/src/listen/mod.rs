@@ -2,8 +2,9 @@
 //! whoever has the token.
 //!
 //! A small server of our own on `std::net` (`docs/adr/2026-11-27-watch.md`): pages that are made
-//! when somebody asks, once an interval at most (`pages.rs`). Requests are read with a limit on their length, their time
-//! and their number; there is no body, no path to a file, nothing to write.
+//! when somebody asks, once an interval at most (`pages.rs`). Requests are read with a limit on
+//! their length, their time and their number; there is no body, no path to a file, nothing to
+//! write.
 
 mod access;
 mod connections;

@@ -1,5 +1,5 @@
-//! The pages of one sample. Each is made when it is asked for, once: of fifty servers they take tens
-//! of megabytes, and most of them nobody asks for.
+//! The pages of one sample. Each is made when it is asked for, once: of fifty servers they take
+//! tens of megabytes, and most of them nobody asks for.
 //!
 //! One thread makes all of them. What making one takes is given back to the memory of the thread
 //! that made it; were it another thread each time, all of them would keep as much.
