@@ -7,6 +7,7 @@
 
 pub mod document;
 mod figure_kind;
+mod labels;
 pub mod plan;
 mod plural;
 mod progress;
@@ -17,6 +18,7 @@ mod whole;
 
 pub use document::{CheckDocument, Finding, Level, Place, SalvageReport, Verdict};
 pub use figure_kind::{FigureKind, FigureKinds, FigureList, Unit};
+pub use labels::Labels;
 pub use plural::{noun_of, plural, verb_of};
 pub use progress::Progress;
 pub use rule::{Rule, SECTIONS, Severity};

@@ -2,7 +2,7 @@
 //! digit.
 
 use pgclinic_model::document::{
-    SignKind, SignState, SignValue, WatchDocument, WatchedSign, WatchedTarget,
+    SettingAdvice, SignKind, SignState, SignValue, WatchDocument, WatchedSign, WatchedTarget,
 };
 
 use crate::watched::{extent, figure, headline, standing_out, state};
@@ -10,6 +10,10 @@ use crate::words::clean;
 
 /// Figures of a family in its line.
 const FIGURES: usize = 3;
+/// What texts are wrapped at.
+const COLUMNS: usize = 80;
+/// The sign that has settings instead of figures.
+const SETTINGS: &str = "settings-advised";
 /// Points of a line of blocks.
 const SPARK: usize = 12;
 
@@ -118,9 +122,13 @@ impl WatchScreen {
 
     /// The signs of a family, and what the chosen one means.
     fn detail(&self, document: &WatchDocument, room: usize) -> Vec<String> {
-        const MEANING: usize = 6;
         let signs = self.signs(document);
-        let shown = room.saturating_sub(MEANING).max(1);
+        let Some(own) = signs.get(self.line) else {
+            return vec!["there is no such family".to_owned()];
+        };
+        let mut below = vec![String::new()];
+        below.extend(meaning(own));
+        let shown = room.saturating_sub(below.len()).max(1);
         let first = (self.line + 1).saturating_sub(shown);
         let rows = signs.iter().enumerate().skip(first).take(shown);
         let mut lines: Vec<String> = rows
@@ -134,21 +142,66 @@ impl WatchScreen {
                 )
             })
             .collect();
-        let Some(own) = signs.get(self.line) else {
-            return vec!["there is no such family".to_owned()];
-        };
         // What the chosen one is made of stands where the list leaves room.
-        if shown > lines.len() + 1 && own.values.len() > 1 {
+        let left = shown.saturating_sub(lines.len() + 1);
+        let made_of = self.made_of(own, document);
+        if left > 0 && !made_of.is_empty() {
             lines.push(String::new());
-            lines.extend(parts(own).take(shown - lines.len()));
+            lines.extend(fitting(made_of, left));
         }
         lines.resize(shown, String::new());
-        lines.push(String::new());
-        lines.push(format!("what     {}", own.summary));
-        lines.push(format!("normal   {}", own.normal));
-        lines.extend(wrapped("meaning  ", &own.meaning, 80));
+        lines.append(&mut below);
         lines
     }
+
+    /// The figures of a sign; of the settings those that differ, with reason and experiment.
+    fn made_of(&self, own: &WatchedSign, document: &WatchDocument) -> Vec<String> {
+        let target = self.target(document);
+        let advice = target.map_or(&[][..], |target| target.advice.as_slice());
+        if own.name == SETTINGS && !advice.is_empty() {
+            return advice.iter().flat_map(advised).collect();
+        }
+        let has_parts = own.values.len() > 1;
+        let parts = has_parts.then(|| parts(own));
+        parts.into_iter().flatten().collect()
+    }
+}
+
+/// What a sign is, and what settles it.
+fn meaning(own: &WatchedSign) -> Vec<String> {
+    let words = [
+        ("what     ", &own.summary),
+        ("normal   ", &own.normal),
+        ("meaning  ", &own.meaning),
+        ("settled  ", &own.settled_by),
+    ];
+    let lines = words.into_iter();
+    lines
+        .flat_map(|(label, text)| wrapped(label, text, COLUMNS))
+        .collect()
+}
+
+/// A setting in a line, and why in the next ones.
+fn advised(own: &SettingAdvice) -> Vec<String> {
+    let wanted = if own.advice.is_empty() {
+        String::new()
+    } else {
+        format!(" -> {}", own.advice)
+    };
+    let head = format!("{} {}{wanted}", own.setting, own.value);
+    let why = format!("{} ({})", own.reason, own.settled_by);
+    let mut lines = wrapped("  ", &head, COLUMNS);
+    lines.extend(wrapped("      ", &why, COLUMNS));
+    lines
+}
+
+/// The first lines that fit, and how many do not.
+fn fitting(mut lines: Vec<String>, room: usize) -> Vec<String> {
+    if lines.len() > room {
+        lines.truncate(room.saturating_sub(1));
+        lines.push("    ... the rest is in --once and on the page of --listen".to_owned());
+    }
+    lines
 }
 
 /// The families of a server in their order.
@@ -268,6 +321,27 @@ mod tests {
     fn a_long_line_ends_at_the_edge_and_steers_nothing() {
         assert_eq!(fitted("abcdef", 4), "abc…");
         assert_eq!(fitted("a\u{1b}[2J", 40), "a\\u{1b}[2J");
+    }
+
+    #[test]
+    fn a_setting_stands_with_its_reason_and_experiment() {
+        let own = SettingAdvice {
+            setting: "fsync".into(),
+            value: "off".into(),
+            advice: "on".into(),
+            reason: "after a crash of the machine the cluster may be beyond recovery".into(),
+            settled_by: "pgclinic lab run filesystem".into(),
+        };
+        let lines = advised(&own);
+        assert_eq!(lines.first().map(|own| own.trim()), Some("fsync off -> on"));
+        let words: Vec<&str> = lines.iter().map(|own| own.trim()).collect();
+        assert!(
+            words.join(" ").ends_with("(pgclinic lab run filesystem)"),
+            "{words:?}"
+        );
+        assert!(lines.iter().all(|own| own.chars().count() <= 81));
+        assert_eq!(fitting(lines.clone(), 2).len(), 2);
+        assert_eq!(fitting(lines.clone(), 9), lines);
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! One statement that gives the figures of several signs, and what came of it.
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use pgclinic_servers::{Session, SqlError, TextRow};
@@ -87,7 +88,7 @@ impl Probe {
         } else {
             mean(&looks)
         };
-        Ok(Reading::Table(table))
+        Ok(Reading::Table(Arc::new(table)))
     }
 
     fn parsed(&self, rows: &[TextRow]) -> Table {
@@ -157,7 +158,7 @@ fn mean(looks: &[Table]) -> Table {
 #[derive(Debug, Clone)]
 pub(crate) enum Reading {
     /// Figures.
-    Table(Table),
+    Table(Arc<Table>),
     /// None, as the server or the role is, and why.
     Missing(String),
     /// None this time, and why.
@@ -193,6 +194,14 @@ impl Table {
     /// A cell of that row.
     pub(crate) fn cell(&self, labels: &[&str], at: usize) -> Option<f64> {
         self.row(labels)?.cells.get(at).copied().flatten()
+    }
+
+    /// Whether something was reset since.
+    pub(crate) fn is_reset_in(&self, now: &Table) -> bool {
+        let mut pairs = self.rows.iter().zip(&now.rows);
+        let is_alike =
+            |(own, row): (&Row, &Row)| own.labels == row.labels && own.reset == row.reset;
+        self.rows.len() != now.rows.len() || !pairs.all(is_alike)
     }
 
     /// What was reset since begins again: with what it is now.

@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use pgclinic_model::document::{SignState, Target, WatchedTarget};
@@ -58,11 +59,11 @@ pub(crate) struct Readings {
     /// The last one.
     pub(crate) now: Reading,
     /// The last one that gave figures.
-    last: Option<Table>,
+    last: Option<Arc<Table>>,
     /// The one before that, where there was one since the server started.
-    pub(crate) before: Option<Table>,
+    pub(crate) before: Option<Arc<Table>>,
     /// The first one since the server started, of each figure since it was reset.
-    pub(crate) first: Option<Table>,
+    pub(crate) first: Option<Arc<Table>>,
     /// Why there is no reading before.
     pub(crate) broken: Option<String>,
     read_at: Instant,
@@ -253,11 +254,13 @@ impl Watcher {
             Reading::Missing(_) | Reading::Refused(_) => (own.first, own.last) = (first, last),
             Reading::Table(now) => {
                 own.first = first.or_else(|| last.clone()).map(|mut first| {
-                    first.begin_again(now);
+                    if first.is_reset_in(now) {
+                        Arc::make_mut(&mut first).begin_again(now);
+                    }
                     first
                 });
                 own.before = last;
-                own.last = Some(now.clone());
+                own.last = Some(Arc::clone(now));
             }
         }
         self.readings.insert(probe.name, own);
@@ -363,5 +366,26 @@ fn why_unreachable(error: &SqlError) -> String {
         SqlError::Protocol(why) if why.starts_with("the server asks for a password") => why.clone(),
         other => other.to_string(),
     };
-    why.replace('\n', " ")
+    let why = why.replace('\n', " ");
+    match certificate(&why) {
+        Some(meaning) => format!("{why}: {meaning}"),
+        None => why,
+    }
+}
+
+/// What the bare words of a refused certificate leave open.
+fn certificate(why: &str) -> Option<&'static str> {
+    let known = [
+        (
+            "CaUsedAsEndEntity",
+            "the server's certificate is that of an authority (CA:TRUE), which stands for no server; one with \
+             CA:FALSE, or one that the authority has signed, is taken",
+        ),
+        (
+            "UnknownIssuer",
+            "no certificate of sslrootcert has signed that of the server",
+        ),
+    ];
+    let mut known = known.into_iter();
+    known.find_map(|(word, meaning)| why.contains(word).then_some(meaning))
 }

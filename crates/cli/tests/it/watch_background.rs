@@ -1,6 +1,7 @@
 //! What `watch` does beside its statements, on real servers: the scrub of the files, the server's
 //! log, and an endpoint that others reach.
 
+use std::fs::OpenOptions;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::os::unix::fs::PermissionsExt;
@@ -26,6 +27,20 @@ pub(crate) fn damage(server: &Server, pgdata: &Path) -> String {
     execute(server, "CHECKPOINT");
     overwrite(&pgdata.join(&docs), 8192 + 4000);
     docs
+}
+
+/// A table whose file ends within a block, as a truncation or a full disk leaves it.
+fn half_a_block(server: &Server, pgdata: &Path) -> &'static str {
+    execute(
+        server,
+        "CREATE TABLE torn AS SELECT generate_series(1, 1000) AS id",
+    );
+    execute(server, "CHECKPOINT");
+    let file = value(server, "SELECT pg_relation_filepath('torn')");
+    let file = OpenOptions::new().append(true).open(pgdata.join(file));
+    let written = file.and_then(|mut file| file.write_all(&[0; 100]));
+    written.expect("a file");
+    "public.torn\"} 100"
 }
 
 /// The program as somebody starts it, ended on drop.
@@ -106,6 +121,7 @@ fn a_scrub_finds_the_damaged_page_that_nobody_reads() {
     let (copy, server) = started(15, Checksums::On, &StartOptions::default());
     let url = url(&server, "postgres");
     let path = damage(&server, &copy.pgdata);
+    let torn = half_a_block(&server, &copy.pgdata);
     let states = tempfile::tempdir().expect("a directory");
     let words = ["watch", &url, "--listen", "127.0.0.1:0", "--interval", "1"];
     let scrub = ["--scrub", "1GB/s", "--state", text(states.path())];
@@ -123,8 +139,16 @@ fn a_scrub_finds_the_damaged_page_that_nobody_reads() {
         metrics.contains("pgclinic_scrub_unread_bytes{"),
         "{metrics}"
     );
+    let partial = metrics
+        .lines()
+        .find(|line| line.contains("_scrub_partial_block_bytes{"));
+    assert!(
+        partial.is_some_and(|line| line.ends_with(torn)),
+        "{metrics}"
+    );
     let own = only(&get(running.address, "/json"));
     assert_eq!(state(&own, "scrub-damage"), SignState::Critical);
+    assert_eq!(state(&own, "scrub-partial-blocks"), SignState::Warning);
     assert_eq!(state(&own, "scrub-last-complete"), SignState::Ok);
     let page = own
         .damaged_pages

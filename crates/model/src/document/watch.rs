@@ -1,12 +1,11 @@
 //! Live signs of running servers, `pgclinic.watch/1`.
 
-use std::collections::BTreeMap;
-
 use serde::{Deserialize, Serialize};
 
 use pgclinic_format::BlockNo;
 
 use super::{Place, Target, Tool};
+use crate::Labels;
 
 /// Schema of the document.
 pub const WATCH_SCHEMA: &str = "pgclinic.watch/1";
@@ -237,8 +236,8 @@ pub struct WatchedSign {
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct SignValue {
     /// What it is of: a database, a state, a kind of process.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub labels: BTreeMap<String, String>,
+    #[serde(default, skip_serializing_if = "Labels::is_empty")]
+    pub labels: Labels,
     /// As the server has it.
     pub value: f64,
     /// Growth a second since the sample before; absent for what does not only grow, and where it is

@@ -15,6 +15,10 @@ use crate::words::count_of;
 
 /// Values of a sign in a table of the page.
 const VALUES_SHOWN: usize = 50;
+/// The same of one of many servers: all of them together stay readable on a phone.
+const VALUES_OF_MANY: usize = 10;
+/// More servers than this are many.
+const FEW_SERVERS: usize = 5;
 
 pub(super) fn view(document: &WatchDocument, options: &Options<'_>) -> View {
     let own = document.state();
@@ -25,8 +29,13 @@ pub(super) fn view(document: &WatchDocument, options: &Options<'_>) -> View {
     let mut blocks = vec![Block::Verdict(verdict)];
     blocks.extend(deliveries(&document.deliveries));
     let is_one = document.targets.len() == 1;
+    let most = if document.targets.len() > FEW_SERVERS {
+        VALUES_OF_MANY
+    } else {
+        VALUES_SHOWN
+    };
     for target in &document.targets {
-        let own = of_target(target);
+        let own = of_target(target, most);
         if is_one {
             blocks.extend(own);
         } else {
@@ -102,7 +111,8 @@ fn server(target: &WatchedTarget) -> String {
     parts.join(", ")
 }
 
-fn of_target(target: &WatchedTarget) -> Vec<Block> {
+/// With so many values of each sign at most.
+fn of_target(target: &WatchedTarget, most: usize) -> Vec<Block> {
     if let Some(why) = &target.unreachable {
         let title = card(Tone::Bad, "It gives no answer");
         return vec![title.of(vec![text(why)])];
@@ -115,7 +125,7 @@ fn of_target(target: &WatchedTarget) -> Vec<Block> {
     while let Some(first) = signs.first() {
         let end = signs.iter().position(|own| own.family != first.family);
         let (own, rest) = signs.split_at(end.unwrap_or(signs.len()));
-        blocks.extend(family(own));
+        blocks.extend(family(own, most));
         signs = rest;
     }
     blocks.extend(advice(&target.advice));
@@ -139,7 +149,7 @@ fn stand_out(target: &WatchedTarget) -> Vec<Block> {
     reasons_of(own)
 }
 
-fn family(signs: &[WatchedSign]) -> Vec<Block> {
+fn family(signs: &[WatchedSign], most: usize) -> Vec<Block> {
     let title = signs.first().map_or("", |own| own.family.as_str());
     let available = signs.iter().filter(|own| own.not_available.is_none());
     let rows = available.clone().map(|own| {
@@ -151,7 +161,7 @@ fn family(signs: &[WatchedSign]) -> Vec<Block> {
         .fault(own.state == SignState::Critical)
     });
     let table = Table::new(columns("Sign | Now > | What it is"), rows).unless_empty();
-    let folds = available.map(sign).collect();
+    let folds = available.map(|own| sign(own, most)).collect();
     let blocks = vec![in_terminal(table), on_page(folds)];
     if signs.iter().all(|own| own.not_available.is_some()) {
         return Vec::new();
@@ -174,7 +184,7 @@ fn title_of(family: &str) -> String {
 }
 
 /// A sign on the page: figure and line in sight, its meaning one click away.
-fn sign(own: &WatchedSign) -> Block {
+fn sign(own: &WatchedSign, most: usize) -> Block {
     let mut title = Words::default()
         .strong(&own.name)
         .plain(format!(" {} ", headline(own)));
@@ -188,7 +198,7 @@ fn sign(own: &WatchedSign) -> Block {
         title = title.and(Look::Tag(tone(own.state)), state(own.state));
     }
     let mut blocks = vec![text(own.finding.as_deref().unwrap_or(&own.summary))];
-    blocks.extend(values(own));
+    blocks.extend(values(own, most));
     blocks.extend(
         own.no_rates
             .as_ref()
@@ -212,7 +222,7 @@ fn sign(own: &WatchedSign) -> Block {
     fold(kind, false, title).of(blocks)
 }
 
-fn values(own: &WatchedSign) -> Vec<Block> {
+fn values(own: &WatchedSign, most: usize) -> Vec<Block> {
     let has_labels = own.values.iter().any(|value| !value.labels.is_empty());
     if !has_labels {
         return Vec::new();
@@ -221,7 +231,7 @@ fn values(own: &WatchedSign) -> Vec<Block> {
     let size =
         |value: &&pgclinic_model::document::SignValue| value.per_second.unwrap_or(value.value);
     sorted.sort_by(|a, b| size(b).total_cmp(&size(a)));
-    let rows = sorted.into_iter().take(VALUES_SHOWN).map(|value| {
+    let rows = sorted.into_iter().take(most).map(|value| {
         let labels: Vec<&str> = value.labels.values().map(String::as_str).collect();
         let total = figure(value.value, own.unit, SignKind::Gauge);
         let rate = value
@@ -246,7 +256,7 @@ fn values(own: &WatchedSign) -> Vec<Block> {
         first.title = names.join(" · ");
     }
     let mut blocks = Table::new(columns, rows).unless_empty();
-    let omitted = own.values.len().saturating_sub(VALUES_SHOWN);
+    let omitted = own.values.len().saturating_sub(most);
     let omitted = count_of(omitted).saturating_add(own.values_omitted);
     blocks.extend((omitted > 0).then(|| text(and_more(omitted))));
     blocks

@@ -13,13 +13,13 @@ use std::collections::BTreeMap;
 
 use pgclinic_format::calendar::{DAYS_FROM_1970_TO_2000, civil};
 use pgclinic_model::document::{WatchDocument, WatchedTarget};
-use pgclinic_model::whole;
+use pgclinic_model::{Labels, whole};
 use serde::Serialize;
 
 use crate::sign::{Alert, Sign};
 use crate::signs::signs;
 use expression::{Expression, duration, parse};
-use series::{Labels, Store};
+use series::Store;
 
 /// Of the message about an alert.
 pub const ALERT_SCHEMA: &str = "pgclinic.alert/1";
@@ -50,7 +50,7 @@ pub struct AlertMessage {
     /// The sign that it is of.
     pub sign: &'static str,
     /// What it is about: the server, and what else the figure is of.
-    pub labels: BTreeMap<String, String>,
+    pub labels: Labels,
     /// The figure, as the expression of the alert gives it.
     pub value: f64,
     /// In a sentence.
@@ -119,7 +119,7 @@ impl Alarms {
             add(target, &mut self.store);
         }
         for own in &document.deliveries {
-            let labels = || BTreeMap::from([("receiver".to_owned(), own.receiver.clone())]);
+            let labels = || Labels::default().with("receiver", &own.receiver);
             let undelivered = own.undelivered as f64;
             self.store
                 .add("pgclinic_alerts_undelivered_total", labels, undelivered);
@@ -133,8 +133,8 @@ impl Alarms {
 
 /// As the metrics of the endpoint have it.
 fn add(target: &WatchedTarget, store: &mut Store) {
-    let server = || ("server".to_owned(), target.target.spec.clone());
-    let bare = || BTreeMap::from([server()]);
+    let server = target.target.spec.as_str();
+    let bare = || Labels::default().with("server", server);
     let is_up = f64::from(u8::from(target.unreachable.is_none()));
     store.add("pgclinic_up", bare, is_up);
     if let Some(at) = target.complete_at {
@@ -145,11 +145,7 @@ fn add(target: &WatchedTarget, store: &mut Store) {
             store.add(&sign.metric, bare, 0.0);
         }
         for own in &sign.values {
-            let labels = || {
-                let mut labels = own.labels.clone();
-                labels.extend([server()]);
-                labels
-            };
+            let labels = || own.labels.clone().with("server", server);
             store.add(&sign.metric, labels, own.value);
         }
     }

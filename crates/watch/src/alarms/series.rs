@@ -5,19 +5,20 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
+use pgclinic_model::Labels;
+
 use super::expression::{Aggregate, Expression, Matching, Operator, OverTime, Selector};
 
-/// Between two points that are kept; what is now is known besides.
-const SPACING_S: f64 = 15.0;
-/// Points of a series, whatever range is asked for.
-const POINTS_MAX: usize = 2000;
+/// Between two points that are kept, at least; what is now is known besides.
+const SPACING_MIN_S: f64 = 15.0;
+/// The same at most: well within what stands for an earlier moment.
+const SPACING_MAX_S: f64 = 120.0;
+/// Points of a series, whatever range is asked for; so many of a longer range stand further apart.
+const POINTS_MAX: f64 = 240.0;
 /// Series of one metric.
 const SERIES_MAX: usize = 5000;
 /// How old a point may be that stands for an earlier moment.
 const LOOK_BACK_S: f64 = 300.0;
-
-/// What a figure is of; the server is a label like the others.
-pub(super) type Labels = BTreeMap<String, String>;
 
 /// Figures by what they are of.
 pub(super) type Vector = Vec<(Labels, f64)>;
@@ -69,14 +70,13 @@ impl Store {
         }
         let series = of_metric.entry(labels).or_default();
         series.now = Some((self.now, value));
-        let is_due = |(last, _): &(f64, f64)| self.now - last >= SPACING_S;
+        let spacing = spacing_of(*reach);
+        let is_due = |(last, _): &(f64, f64)| self.now - last >= spacing;
         if series.points.back().is_none_or(is_due) {
             series.points.push_back((self.now, value));
         }
-        let first = self.now - reach - SPACING_S;
-        while series.points.len() > POINTS_MAX
-            || series.points.front().is_some_and(|(at, _)| *at < first)
-        {
+        let first = self.now - reach - spacing;
+        while series.points.front().is_some_and(|(at, _)| *at < first) {
             series.points.pop_front();
         }
     }
@@ -85,7 +85,7 @@ impl Store {
     pub(super) fn end(&mut self) {
         for (metric, of_metric) in &mut self.series {
             let reach = self.reach_s.get(metric).copied().unwrap_or(0.0);
-            let first = self.now - reach - SPACING_S;
+            let first = self.now - reach - spacing_of(reach);
             of_metric.retain(|_, own| own.now.is_some_and(|(at, _)| at >= first));
         }
     }
@@ -93,7 +93,7 @@ impl Store {
     /// What an expression gives now; a number is a figure without labels.
     pub(super) fn value(&self, expression: &Expression) -> Vector {
         match self.evaluated(expression) {
-            Value::Number(own) => vec![(Labels::new(), own)],
+            Value::Number(own) => vec![(Labels::default(), own)],
             Value::Vector(own) => own,
         }
     }
@@ -163,6 +163,11 @@ impl Store {
     }
 }
 
+/// Between two points of a series that is asked for so far back.
+fn spacing_of(reach_s: f64) -> f64 {
+    (reach_s / POINTS_MAX).clamp(SPACING_MIN_S, SPACING_MAX_S)
+}
+
 enum Value {
     Number(f64),
     Vector(Vector),
@@ -223,7 +228,7 @@ fn line(points: &[(f64, f64)]) -> Option<(f64, f64)> {
 fn gathered(aggregate: Aggregate, by: &[String], vector: Vector) -> Vector {
     let mut groups: BTreeMap<Labels, f64> = BTreeMap::new();
     for (labels, value) in vector {
-        let group = groups.entry(only(&labels, by)).or_insert(match aggregate {
+        let group = groups.entry(labels.only(by)).or_insert(match aggregate {
             Aggregate::Sum => 0.0,
             Aggregate::Max => f64::NEG_INFINITY,
         });
@@ -233,12 +238,6 @@ fn gathered(aggregate: Aggregate, by: &[String], vector: Vector) -> Vector {
         };
     }
     groups.into_iter().collect()
-}
-
-fn only(labels: &Labels, names: &[String]) -> Labels {
-    let own = labels.iter().filter(|(name, _)| names.contains(name));
-    own.map(|(name, value)| (name.clone(), value.clone()))
-        .collect()
 }
 
 /// What a comparison leaves out is no figure; what is computed is.
@@ -282,7 +281,7 @@ fn joined(operator: Operator, matching: &Matching, left: Value, right: Value) ->
 
 fn of_vectors(operator: Operator, matching: &Matching, left: Vector, right: Vector) -> Vector {
     let key = |labels: &Labels| match &matching.on {
-        Some(names) => only(labels, names),
+        Some(names) => labels.only(names),
         None => labels.clone(),
     };
     let of_right: BTreeMap<Labels, f64> = right
@@ -308,7 +307,7 @@ fn of_vectors(operator: Operator, matching: &Matching, left: Vector, right: Vect
                 let other = of_right.get(&key(&labels))?;
                 let value = combined(operator, own, *other)?;
                 let labels = match &matching.on {
-                    Some(names) if !matching.is_many_to_one => only(&labels, names),
+                    Some(names) if !matching.is_many_to_one => labels.only(names),
                     _ => labels,
                 };
                 Some((labels, value))
@@ -387,6 +386,24 @@ mod tests {
             let is_silent = !store.value(&expression).is_empty();
             assert_eq!(is_silent, minute >= 60, "{minute}");
         }
+    }
+
+    #[test]
+    fn a_long_range_takes_no_more_points_than_a_short_one() {
+        let (mut store, expression) = store("increase(a_total[6h]) > 0");
+        for sample in 0..8640 {
+            store.begin(10.0 * f64::from(sample));
+            store.add("a_total", || labels(&[]), f64::from(sample));
+            store.end();
+        }
+        let points = store.series["a_total"][&labels(&[])].points.len();
+        assert!((200..=250).contains(&points), "{points}");
+        let grown = store.value(&expression).first().map(|(_, own)| *own);
+        // 2,160 samples of 10 s, less than one spacing of them not seen.
+        assert!(
+            grown.is_some_and(|own| (2150.0..=2160.0).contains(&own)),
+            "{grown:?}"
+        );
     }
 
     #[test]

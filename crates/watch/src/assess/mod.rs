@@ -77,7 +77,7 @@ impl<'a> Sample<'a> {
         labels: &[&str],
         column: &str,
     ) -> Result<(f64, f64), String> {
-        self.grown(probe, labels, column, |own| own.before.as_ref())
+        self.grown(probe, labels, column, |own| own.before.as_deref())
     }
 
     /// By how much a figure grew since the first reading, and over how many seconds.
@@ -87,7 +87,7 @@ impl<'a> Sample<'a> {
         labels: &[&str],
         column: &str,
     ) -> Result<(f64, f64), String> {
-        self.grown(probe, labels, column, |own| own.first.as_ref())
+        self.grown(probe, labels, column, |own| own.first.as_deref())
     }
 
     fn grown(

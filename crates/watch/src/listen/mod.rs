@@ -1,12 +1,14 @@
 //! The metrics endpoint: `/metrics` and `/`, over HTTP/1.1; beyond loopback encrypted, and only for
 //! whoever has the token.
 //!
-//! A small server of our own on `std::net` (`docs/adr/2026-11-27-watch.md`): two pages that are
-//! made once an interval, whoever asks. Requests are read with a limit on their length, their time
-//! and their number; there is no body, no path to a file, nothing to write.
+//! A small server of our own on `std::net` (`docs/adr/2026-11-27-watch.md`): pages that are made
+//! when somebody asks, once an interval at most (`pages.rs`). Requests are read with a limit on
+//! their length, their time and their number; there is no body, no path to a file, nothing to
+//! write.
 
 mod access;
 mod connections;
+mod pages;
 mod request;
 
 use std::io::{self, Read, Write};
@@ -17,6 +19,8 @@ use std::time::Duration;
 
 pub use access::{Access, Token, address};
 use connections::Connections;
+use pages::PageMaker;
+pub use pages::{PageKind, Pages};
 use request::{Request, read_request};
 
 use crate::bounded::BoundedStream;
@@ -30,21 +34,8 @@ const STEP: Duration = Duration::from_millis(50);
 /// A second, after which a connection is closed unheard.
 const WAITS_FOR_ROOM: u32 = 20;
 
-/// What is served; made anew by each sample.
-#[derive(Debug, Clone, Default)]
-pub struct Pages {
-    /// `/`.
-    pub page: String,
-    /// `/metrics`, the text format 0.0.4.
-    pub prometheus: String,
-    /// `/metrics` for whoever accepts OpenMetrics.
-    pub openmetrics: String,
-    /// `/json`: the document.
-    pub json: String,
-}
-
-/// The pages as they are now.
-pub type SharedPages = Arc<RwLock<Pages>>;
+/// The pages as they are now; none before the first sample.
+pub type SharedPages = Arc<RwLock<Option<Arc<Pages>>>>;
 
 /// Serves until the run is over. Blocks.
 ///
@@ -58,9 +49,14 @@ pub fn serve(
 ) -> io::Result<()> {
     listener.set_nonblocking(true)?;
     let connections = Arc::new(Connections::default());
+    let served = Served {
+        pages: Arc::clone(pages),
+        maker: PageMaker::start()?,
+        access: access.clone(),
+    };
     while !is_over.load(Ordering::Relaxed) {
         match listener.accept() {
-            Ok((stream, _)) => accept(stream, pages, access, &connections),
+            Ok((stream, _)) => accept(stream, &served, &connections),
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => std::thread::sleep(STEP),
             // A client that went away, or too many open files: the next one may have luck.
             Err(_) => std::thread::sleep(STEP),
@@ -69,7 +65,15 @@ pub fn serve(
     Ok(())
 }
 
-fn accept(stream: TcpStream, pages: &SharedPages, access: &Access, connections: &Arc<Connections>) {
+/// What every connection needs.
+#[derive(Clone)]
+struct Served {
+    pages: SharedPages,
+    maker: PageMaker,
+    access: Access,
+}
+
+fn accept(stream: TcpStream, served: &Served, connections: &Arc<Connections>) {
     // Those that were ended to make room take a moment to go.
     let waits = 0..WAITS_FOR_ROOM;
     let number = waits.into_iter().find_map(|_| {
@@ -82,10 +86,10 @@ fn accept(stream: TcpStream, pages: &SharedPages, access: &Access, connections: 
     let Some(number) = number else {
         return;
     };
-    let (pages, access, own) = (Arc::clone(pages), access.clone(), Arc::clone(connections));
+    let (served, own) = (served.clone(), Arc::clone(connections));
     let thread = std::thread::Builder::new().name("http".into());
     let begun = thread.spawn(move || {
-        let _gone = answer(stream, &pages, &access, &|| own.answer(number));
+        let _gone = answer(stream, &served, &|| own.answer(number));
         own.end(number);
     });
     if begun.is_err() {
@@ -93,19 +97,13 @@ fn accept(stream: TcpStream, pages: &SharedPages, access: &Access, connections: 
     }
 }
 
-fn answer(
-    stream: TcpStream,
-    pages: &SharedPages,
-    access: &Access,
-    is_read: &dyn Fn(),
-) -> io::Result<()> {
+fn answer(stream: TcpStream, served: &Served, is_read: &dyn Fn()) -> io::Result<()> {
     stream.set_nonblocking(false)?;
     let stream = BoundedStream::new(stream, PATIENCE);
-    match &access.tls {
+    match &served.access.tls {
         Some(tls) => {
             let mut stream = tls.accept(stream)?;
-            let response = response(&mut stream, pages, access);
-            is_read();
+            let response = response(&mut stream, served, is_read);
             stream.sock.prolong(PATIENCE_OF_ANSWER);
             response.write(&mut stream)?;
             stream.conn.send_close_notify();
@@ -113,8 +111,7 @@ fn answer(
         }
         None => {
             let mut stream = stream;
-            let response = response(&mut stream, pages, access);
-            is_read();
+            let response = response(&mut stream, served, is_read);
             stream.prolong(PATIENCE_OF_ANSWER);
             response.write(&mut stream)
         }
@@ -122,9 +119,11 @@ fn answer(
 }
 
 /// The answer to one request.
-fn response(stream: &mut impl Read, pages: &SharedPages, access: &Access) -> Response {
-    match read_request(stream) {
-        Ok(request) => respond(&request, pages, access),
+fn response(stream: &mut impl Read, served: &Served, is_read: &dyn Fn()) -> Response {
+    let request = read_request(stream);
+    is_read();
+    match request {
+        Ok(request) => respond(&request, served),
         Err(status) => Response::failure(status),
     }
 }
@@ -132,7 +131,7 @@ fn response(stream: &mut impl Read, pages: &SharedPages, access: &Access) -> Res
 struct Response {
     status: &'static str,
     kind: &'static str,
-    body: String,
+    body: Arc<str>,
     has_body: bool,
     /// A browser asks its user then.
     asks_for_token: bool,
@@ -147,7 +146,7 @@ impl Response {
         Response {
             status,
             kind: TEXT,
-            body: format!("{status}\n"),
+            body: format!("{status}\n").into(),
             has_body: true,
             asks_for_token: false,
         }
@@ -177,11 +176,11 @@ impl Response {
     }
 }
 
-fn respond(request: &Request, pages: &SharedPages, access: &Access) -> Response {
+fn respond(request: &Request, served: &Served) -> Response {
     if !["GET", "HEAD"].contains(&&*request.method) {
         return Response::failure("405 Method Not Allowed");
     }
-    match &access.token {
+    match &served.access.token {
         Some(token) if !token.is_in(&request.authorization) => {
             return Response {
                 asks_for_token: true,
@@ -193,21 +192,29 @@ fn respond(request: &Request, pages: &SharedPages, access: &Access) -> Response 
         None if request.is_for_loopback() => {}
         None => return Response::failure("421 Misdirected Request"),
     }
-    let pages = pages.read().unwrap_or_else(PoisonError::into_inner);
-    let (kind, body) = match request.path.as_str() {
-        "/" => ("text/html; charset=utf-8", &pages.page),
-        "/metrics" if request.accepts_openmetrics() => (OPENMETRICS, &pages.openmetrics),
-        "/metrics" => (PROMETHEUS, &pages.prometheus),
-        "/json" => ("application/json", &pages.json),
+    let (kind, page) = match request.path.as_str() {
+        "/" => ("text/html; charset=utf-8", PageKind::Overview),
+        "/metrics" if request.accepts_openmetrics() => (OPENMETRICS, PageKind::OpenMetrics),
+        "/metrics" => (PROMETHEUS, PageKind::Prometheus),
+        "/json" => ("application/json", PageKind::Json),
         _ => return Response::failure("404 Not Found"),
     };
-    if body.is_empty() {
+    // The next sample does not wait until a page is made.
+    let now = served
+        .pages
+        .read()
+        .unwrap_or_else(PoisonError::into_inner)
+        .clone();
+    let Some(now) = now else {
         return Response::failure("503 Service Unavailable");
-    }
+    };
+    let Some(body) = served.maker.page(now, page) else {
+        return Response::failure("500 Internal Server Error");
+    };
     Response {
         status: "200 OK",
         kind,
-        body: body.clone(),
+        body,
         has_body: request.method == "GET",
         asks_for_token: false,
     }
@@ -223,7 +230,8 @@ mod tests {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
         let address = listener.local_addr().expect("an address");
         let pages = SharedPages::default();
-        pages.write().expect("pages").json = "{}".to_owned();
+        let own = Pages::new(|_| Some("{}".to_owned()));
+        *pages.write().expect("pages") = Some(Arc::new(own));
         let (access, is_over) = (Access::default(), AtomicBool::new(false));
         std::thread::scope(|scope| {
             scope.spawn(|| serve(&listener, &pages, &access, &is_over));

@@ -1,7 +1,6 @@
 //! Messages about storage in the server's log, wherever it can be read (`log.rs`).
 
-use std::collections::BTreeMap;
-
+use pgclinic_model::Labels;
 use pgclinic_model::document::{SignKind, SignState, SignUnit, SignValue};
 
 use crate::assess::Sample;
@@ -110,7 +109,7 @@ fn messages(sample: &Sample<'_>) -> Result<Vec<SignValue>, String> {
         grown.map(|own| Some((own as f64, seconds)))
     });
     let values = classes.zip(grown).map(|((class, count), grown)| SignValue {
-        labels: BTreeMap::from([("class".to_owned(), class.to_owned())]),
+        labels: Labels::from([("class".to_owned(), class.to_owned())]),
         value: count as f64,
         per_second: grown.map(|(own, seconds)| own / seconds.max(1e-3)),
         growth: grown.map(|(own, _)| own),

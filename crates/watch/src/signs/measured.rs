@@ -1,8 +1,7 @@
 //! Exact figures from the files (`watch --measure RATE`): what statistics of the server only
 //! estimate.
 
-use std::collections::BTreeMap;
-
+use pgclinic_model::Labels;
 use pgclinic_model::document::{SignState, SignUnit, SignValue};
 
 use super::{of, whole};
@@ -170,7 +169,7 @@ fn large_objects(
     let values = own.flat_map(|own| {
         let pairs = ["referred", "orphan"].into_iter().zip(parts(own));
         pairs.map(|(part, value)| SignValue {
-            labels: BTreeMap::from([
+            labels: Labels::from([
                 ("database".to_owned(), own.database.clone()),
                 ("part".to_owned(), part.to_owned()),
             ]),
@@ -186,7 +185,7 @@ fn catalogs(sample: &Sample<'_>) -> Result<Vec<SignValue>, String> {
     let values = own.flat_map(|(name, all, dead)| {
         let rest = all.saturating_sub(*dead);
         [("dead", *dead), ("other", rest)].map(|(part, bytes)| SignValue {
-            labels: BTreeMap::from([
+            labels: Labels::from([
                 ("relation".to_owned(), name.clone()),
                 ("part".to_owned(), part.to_owned()),
             ]),

@@ -239,7 +239,7 @@ fn memory(sample: &Sample<'_>) -> Result<Vec<SignValue>, String> {
             ("most", most as f64),
         ] {
             let mut own = of("kind", kind, value);
-            own.labels.insert("which".to_owned(), which.to_owned());
+            own.labels = own.labels.with("which", which);
             values.push(own);
         }
     }

@@ -17,8 +17,7 @@ mod settings;
 mod wal;
 mod wraparound;
 
-use std::collections::BTreeMap;
-
+use pgclinic_model::Labels;
 use pgclinic_model::document::SignValue;
 
 use crate::probe::Probe;
@@ -72,7 +71,7 @@ fn whole(value: f64) -> SignValue {
 /// A figure of one thing.
 fn of(label: &str, name: &str, value: f64) -> SignValue {
     SignValue {
-        labels: BTreeMap::from([(label.to_owned(), name.to_owned())]),
+        labels: Labels::from([(label.to_owned(), name.to_owned())]),
         value,
         ..SignValue::default()
     }

@@ -64,6 +64,9 @@ impl Known<'_> {
     }
 }
 
+/// Longer than the vacuum of a catalog that is not bloated yet.
+const CATALOG_VACUUM_MS: f64 = 10_000.0;
+
 const RULES: &[Rule] = &[
     Rule {
         setting: "data_checksums",
@@ -115,19 +118,14 @@ const RULES: &[Rule] = &[
     },
     Rule {
         setting: "io_workers",
-        differs: |own| {
-            let (workers, cores) = (own.number("io_workers")?, own.cores()?);
-            let is_few =
-                own.facts.shown("io_method") == Some("worker") && workers < (cores / 4.0).floor();
-            is_few.then(|| {
-                format!(
-                    "{:.0} to {:.0}: a quarter to a half of {cores:.0} processors",
-                    cores / 4.0,
-                    cores / 2.0
-                )
-            })
-        },
+        differs: |own| few_workers(own, "io_workers"),
         reason: "three workers serve few processors; when all are busy requests queue in the server",
+        settled_by: "pgclinic lab run async-io",
+    },
+    Rule {
+        setting: "io_max_workers",
+        differs: |own| few_workers(own, "io_max_workers"),
+        reason: "since PostgreSQL 19 the server starts workers as it needs them, up to so many; when all are busy requests queue",
         settled_by: "pgclinic lab run async-io",
     },
     Rule {
@@ -208,8 +206,11 @@ const RULES: &[Rule] = &[
     },
     Rule {
         setting: "log_autovacuum_min_duration",
-        differs: |own| own.is("-1", "10min or less"),
-        reason: "the log does not say what autovacuum does, so that churn of catalogs goes unseen",
+        differs: |own| {
+            let shortest = own.number("log_autovacuum_min_duration")?;
+            (shortest < 0.0 || shortest > CATALOG_VACUUM_MS).then(|| "1s or less".to_owned())
+        },
+        reason: "vacuums of catalogs take seconds, and shorter ones than this are not logged: their churn goes unseen",
         settled_by: "pgclinic lab run catalog-churn",
     },
     Rule {
@@ -231,6 +232,16 @@ const RULES: &[Rule] = &[
         settled_by: "checkpoints-requested",
     },
 ];
+
+/// A quarter to a half of the processors.
+fn few_workers(own: &Known<'_>, setting: &str) -> Option<String> {
+    let (workers, cores) = (own.number(setting)?, own.cores()?);
+    let is_few = own.facts.shown("io_method") == Some("worker") && workers < (cores / 4.0).floor();
+    is_few.then(|| {
+        let (quarter, half) = (cores / 4.0, cores / 2.0);
+        format!("{quarter:.0} to {half:.0}: a quarter to a half of {cores:.0} processors")
+    })
+}
 
 /// The rules whose setting this server has and shows, with what they say.
 fn judged<'a>(

@@ -247,7 +247,7 @@ fn limits(facts: &ServerFacts) -> Vec<SignValue> {
         for (limit, age) in rows {
             let Some(age) = age else { continue };
             let mut value = of("limit", limit, age);
-            value.labels.insert("id".to_owned(), ids.name.to_owned());
+            value.labels = value.labels.with("id", ids.name);
             all.push(value);
         }
     }

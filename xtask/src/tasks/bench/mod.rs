@@ -17,10 +17,13 @@ mod running;
 mod salvage;
 mod sizes;
 mod table;
+mod watch_memory;
+mod watch_overhead;
+mod watched;
 
 pub(crate) const TASK: Task = Task {
     name: "bench",
-    summary: "bench check|salvage [--pgdata DIR] [--size 2G] [--runs N], salvage: [--objects 1000] (thousands), check: [--full] [--cold] [--rate 100MB/s], bench measure [--size 2G] [--runs 5], bench running [--size 2G] [--runs 5] [--turns 20] [--seconds 2] [--rate 50MB/s], bench backups [--size 2G] [--runs 5], bench checksums [--size 2G] [--runs 5] [--pgclinic FILE], bench recovery [--wal 5G], bench sizes, bench memory, bench load [--seconds 3] [--runs 20] [--program FILE]",
+    summary: "bench check|salvage [--pgdata DIR] [--size 2G] [--runs N], salvage: [--objects 1000] (thousands), check: [--full] [--cold] [--rate 100MB/s], bench measure [--size 2G] [--runs 5], bench running [--size 2G] [--runs 5] [--turns 20] [--seconds 2] [--rate 50MB/s], bench backups [--size 2G] [--runs 5], bench checksums [--size 2G] [--runs 5] [--pgclinic FILE], bench recovery [--wal 5G], bench sizes, bench memory, bench load [--seconds 3] [--runs 20] [--program FILE], bench watch-memory [--step 10] [--samples 8640] [--pgclinic FILE], bench watch-overhead [--turns 6] [--seconds 60] [--pgclinic FILE]",
     in_ci: None,
     run,
 };
@@ -37,8 +40,10 @@ fn run(words: &[String]) -> Outcome {
         Some((name, rest)) if name == "running" => running::run(rest),
         Some((name, rest)) if name == "sizes" => sizes::run(rest),
         Some((name, rest)) if name == "memory" => memory::run(rest),
+        Some((name, rest)) if name == "watch-memory" => watch_memory::run(rest),
+        Some((name, rest)) if name == "watch-overhead" => watch_overhead::run(rest),
         Some((name, rest)) if name == "cluster" => make_cluster(rest),
-        _ => Err("which one? There are: bench check, bench checksums, bench backups, bench measure, bench recovery, bench running, bench sizes, bench memory, bench load, bench salvage, bench cluster (makes what is measured)".into()),
+        _ => Err("which one? There are: bench check, bench checksums, bench backups, bench measure, bench recovery, bench running, bench sizes, bench memory, bench load, bench salvage, bench watch-memory, bench watch-overhead, bench cluster (makes what is measured)".into()),
     }
 }
 

@@ -1,14 +1,14 @@
-//! `watch --listen`: what is served is made once an interval, whoever asks.
+//! `watch --listen`: what is served is made of the last sample when somebody asks for it.
 
 use std::net::{SocketAddr, TcpListener};
-use std::sync::PoisonError;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use pgclinic_model::document::WatchDocument;
 use pgclinic_report::{Document, Exposition, Options, by_name, watch_metrics};
 use pgclinic_watch::Thoroughness;
-use pgclinic_watch::listen::{Access, Pages, SharedPages, serve};
+use pgclinic_watch::listen::{Access, PageKind, Pages, SharedPages, serve};
 
 use super::Arguments;
 use super::watching::Watching;
@@ -71,7 +71,7 @@ fn renewed(
     while left > 0 && !world.is_interrupted() {
         let document = servers.sample(Thoroughness::Due);
         let pages = pages(arguments, document, interval, world)?;
-        *shared.write().unwrap_or_else(PoisonError::into_inner) = pages;
+        *shared.write().unwrap_or_else(PoisonError::into_inner) = Some(Arc::new(pages));
         Arguments::say_failures(servers, world);
         left -= 1;
         sleep_unless(&world.interrupted, interval);
@@ -87,24 +87,30 @@ fn pages(
 ) -> Result<Pages, Failure> {
     let document = arguments.closed(document, world)?;
     let seconds = interval.as_secs().max(1);
-    let options = Options {
-        refresh_s: Some(u32::try_from(seconds).unwrap_or(u32::MAX)),
-        ..Options::default()
-    };
-    let Document::Watch(own) = &document else {
-        return Err(Failure::new("the document is not one of watch"));
-    };
-    Ok(Pages {
-        page: rendered("html", &document, &options)?,
-        json: rendered("json", &document, &options)?,
-        prometheus: watch_metrics(own, Exposition::Prometheus),
-        openmetrics: watch_metrics(own, Exposition::OpenMetrics),
-    })
+    let refresh_s = u32::try_from(seconds).unwrap_or(u32::MAX);
+    Ok(Pages::new(move |kind| page(&document, kind, refresh_s)))
 }
 
-fn rendered(format: &str, document: &Document, options: &Options<'_>) -> Result<String, Failure> {
-    let format = by_name(format).ok_or_else(|| Failure::new(format!("no format {format}")))?;
+fn page(document: &Document, kind: PageKind, refresh_s: u32) -> Option<String> {
+    let options = Options {
+        refresh_s: Some(refresh_s),
+        ..Options::default()
+    };
+    let metrics = |exposition| match document {
+        Document::Watch(own) => Some(watch_metrics(own, exposition)),
+        _ => None,
+    };
+    match kind {
+        PageKind::Overview => rendered("html", document, &options),
+        PageKind::Json => rendered("json", document, &options),
+        PageKind::Prometheus => metrics(Exposition::Prometheus),
+        PageKind::OpenMetrics => metrics(Exposition::OpenMetrics),
+    }
+}
+
+/// Nothing is written to but memory: what fails is no document of this format.
+fn rendered(format: &str, document: &Document, options: &Options<'_>) -> Option<String> {
     let mut bytes = Vec::new();
-    format.render(document, options, &mut bytes)?;
-    Ok(String::from_utf8(bytes)?)
+    by_name(format)?.render(document, options, &mut bytes).ok()?;
+    String::from_utf8(bytes).ok()
 }
