@@ -1,7 +1,7 @@
 //! The packages as somebody would use them: the script installs below a prefix and refuses a
 //! damaged archive, and dpkg installs and removes the Debian package in a root of its own.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::packages::Packages;
 use crate::shell::{self, at};
@@ -16,6 +16,10 @@ const FILES: [&str; 4] = [
     "share/fish/vendor_completions.d/pgclinic.fish",
 ];
 
+/// A manual page, as the archive has it and as Debian wants it.
+const PAGE: &str = "share/man/man1/pgclinic-check.1";
+const PAGE_OF_DEBIAN: &str = "share/man/man1/pgclinic-check.1.gz";
+
 /// Tries all of them.
 pub(super) fn all(packages: &Packages) -> Outcome {
     let scratch = postgres::scratch("packages")?;
@@ -26,9 +30,79 @@ pub(super) fn all(packages: &Packages) -> Outcome {
     };
     if postgres::user_id() == Some(0) {
         debian(deb, &scratch.path().join("root"))?;
-        println!("the Debian package: installs and can be removed");
+        println!("the Debian package: installs and can be removed in an empty root");
     }
+    in_a_small_debian(packages, deb)?;
     lintian(deb)
+}
+
+/// A Debian of nothing but its essential packages, made once and kept: there the package meets the
+/// real dpkg, with its database and its directories, and the archive a real shell.
+fn in_a_small_debian(packages: &Packages, deb: &Path) -> Outcome {
+    let Some(root) = small_debian()? else {
+        return Ok(());
+    };
+    let inside = |words: &[&str]| {
+        let mut command = shell::command("chroot", &[]);
+        command.arg(&root).args(words);
+        command.env_clear().env("PATH", "/usr/sbin:/usr/bin:/sbin:/bin");
+        shell::capture(&mut command)
+    };
+    let folder = root.join("tmp/packages");
+    std::fs::create_dir_all(&folder).map_err(at(&folder))?;
+    let mut brought = vec![deb.to_owned(), packages.archive.clone()];
+    brought.extend(["install.sh", "SHA256SUMS"].map(|name| packages.folder.join(name)));
+    for from in &brought {
+        let name = from.file_name().unwrap_or_default();
+        std::fs::copy(from, folder.join(name)).map_err(at(from))?;
+    }
+    let name = deb.file_name().unwrap_or_default().to_string_lossy();
+    inside(&["dpkg", "-i", &format!("/tmp/packages/{name}")])?;
+    are_there(&root.join("usr"), PAGE_OF_DEBIAN)?;
+    inside(&["pgclinic", "demo"])?;
+    inside(&["dpkg", "--purge", "pgclinic"])?;
+    inside(&["sh", "/tmp/packages/install.sh"])?;
+    are_there(&root.join("usr/local"), PAGE)?;
+    inside(&["/usr/local/bin/pgclinic", "--version"])?;
+    inside(&["sh", "/tmp/packages/install.sh", "--uninstall"])?;
+    std::fs::remove_dir_all(&folder).map_err(at(&folder))?;
+    println!("a small Debian: the package and install.sh install, run and can be removed");
+    Ok(())
+}
+
+/// Its directory; nothing where it cannot be made here, or not in so many seconds.
+fn small_debian() -> Result<Option<PathBuf>, String> {
+    const SECONDS: &str = "50";
+    let skipped = |why: &str| {
+        println!("SKIPPED: {why}, and the packages were not tried in a small Debian");
+        Ok(None)
+    };
+    let root = repository::target().join("small-debian");
+    if root.join("usr/bin/dpkg").is_file() {
+        return Ok(Some(root));
+    }
+    if postgres::user_id() != Some(0) {
+        return skipped("debootstrap needs root");
+    }
+    let unfinished = repository::target().join("small-debian.unfinished");
+    let _none = std::fs::remove_dir_all(&unfinished);
+    let mut make = shell::command("timeout", &[SECONDS, "debootstrap", "--variant=minbase"]);
+    make.args(["stable"]).arg(&unfinished);
+    match make.output() {
+        Ok(output) if output.status.success() => {
+            std::fs::rename(&unfinished, &root).map_err(at(&root))?;
+            Ok(Some(root))
+        }
+        Ok(output) => {
+            let _left = std::fs::remove_dir_all(&unfinished);
+            skipped(match output.status.code() {
+                Some(124) => "debootstrap takes longer than 50 seconds here",
+                Some(127) => "debootstrap is not installed (apt-get install debootstrap)",
+                _ => "debootstrap reaches no archive of Debian",
+            })
+        }
+        Err(_) => skipped("there is no timeout to bound debootstrap"),
+    }
 }
 
 fn script(packages: &Packages, scratch: &Path) -> Outcome {
@@ -43,7 +117,7 @@ fn script(packages: &Packages, scratch: &Path) -> Outcome {
     if !text.contains("installed pgclinic ") {
         return Err(format!("install.sh says: {text}"));
     }
-    are_there(&prefix, "share/man/man1/pgclinic-check.1")?;
+    are_there(&prefix, PAGE)?;
     install(&packages.folder, &["--uninstall"])?;
     if prefix.join("bin/pgclinic").exists() {
         return Err("install.sh --uninstall leaves the program".into());
@@ -88,7 +162,7 @@ fn debian(deb: &Path, root: &Path) -> Outcome {
         command
     };
     shell::capture(dpkg().arg("-i").arg(deb))?;
-    are_there(&root.join("usr"), "share/man/man1/pgclinic-check.1.gz")?;
+    are_there(&root.join("usr"), PAGE_OF_DEBIAN)?;
     let mut run = shell::command("chroot", &[]);
     run.arg(root).args(["/usr/bin/pgclinic", "--version"]);
     shell::capture(run.env_clear().env("PATH", "/usr/sbin:/usr/bin"))?;
