@@ -503,6 +503,30 @@ mod tests {
     }
 
     #[test]
+    fn what_was_only_counted_stands_under_the_root_of_its_kin() {
+        let findings = [
+            finding("a", None, 0, None),
+            finding("b", Some("a"), 1, None),
+        ];
+        let mut groups = of_findings(&[], &findings);
+        let omitted = |rule: &str| OmittedFindings {
+            rule: rule.into(),
+            database_oid: None,
+            relation_oid: None,
+            filenode: None,
+            path: "base/5/1".into(),
+            findings: 19_000,
+        };
+        let omitted = [omitted("r"), omitted("of nobody")];
+        add_omitted(&mut groups, &omitted);
+        let root = groups
+            .first()
+            .and_then(|group| group.roots.first())
+            .expect("a root");
+        assert_eq!((root.omitted_like, root.follower_count()), (19_000, 1));
+    }
+
+    #[test]
     fn a_circle_of_causes_hides_nothing() {
         let findings = [
             finding("a", Some("b"), 0, None),
