@@ -207,7 +207,7 @@ fn item(own: &ItemAnatomy, few: bool, detail: Detail) -> Block {
     fold.id(format!("item-{}", own.item)).of(blocks)
 }
 
-/// A row that is there and a value that is null are nothing to look at.
+/// A row that is there and a value that is null need nobody's eye.
 fn state_look(state: &str) -> Look {
     match state {
         "null" => Look::Quiet,
