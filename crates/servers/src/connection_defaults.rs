@@ -48,7 +48,9 @@ impl ConnectionDefaults {
         let files = self.service_files.iter();
         let files: Vec<String> = files.map(|path| path.display().to_string()).collect();
         Err(match files.join(" or ") {
-            places if places.is_empty() => format!("service {name} is unknown: services are not read here"),
+            places if places.is_empty() => {
+                format!("service {name} is unknown: services are not read here")
+            }
             places => format!("no service {name} stands in {places}"),
         })
     }
