@@ -24,6 +24,7 @@ registry! {
         text_overwrite::TextOverwrite,
         whole_page_zeroed::WholePageZeroed,
         torn_page::TornPage,
+        zeroed_header::ZeroedHeader,
         zeroed_in_part::ZeroedInPart,
     ];
 }

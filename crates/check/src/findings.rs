@@ -6,8 +6,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use pgclinic_cluster::{ForkContext, ForkFiles};
 use pgclinic_format::{BlockNo, Fork, Xid};
 use pgclinic_model::document::{
-    AtRisk, AttributePlace, Cause, CauseLinks, FileKind, Finding, NotChecked, Origin, Owner, Place,
-    Remedy,
+    AtRisk, AttributePlace, Cause, CauseLinks, FileKind, Finding, NotChecked, OmittedFindings,
+    Origin, Owner, Place, Remedy,
 };
 use pgclinic_model::plan::Safety;
 use pgclinic_model::{Rule, Severity};
@@ -348,6 +348,23 @@ impl Findings {
         let of = |kept: &Kept| kept.total.saturating_sub(kept.findings.len() as u64);
         let kept = self.kept.values().filter(move |kept| of(kept) > 0);
         kept.map(move |kept| (kept.findings.values(), of(kept)))
+    }
+
+    /// How many were only counted, by rule and relation.
+    pub(crate) fn omitted(&self) -> Vec<OmittedFindings> {
+        let omitted = self.surplus().filter_map(|(kept, findings)| {
+            let last = kept.last()?;
+            let place = &last.place;
+            Some(OmittedFindings {
+                rule: last.rule.clone(),
+                database_oid: place.database_oid,
+                relation_oid: place.relation_oid,
+                filenode: place.filenode,
+                path: place.path.clone(),
+                findings,
+            })
+        });
+        omitted.collect()
     }
 
     /// All kept findings, in no order that means anything.

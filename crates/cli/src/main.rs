@@ -121,7 +121,8 @@ fn server_defaults() -> ConnectionDefaults {
         database: given("PGDATABASE"),
         sslmode: given("PGSSLMODE"),
         sslrootcert: given("PGSSLROOTCERT"),
-        service: given("PGSERVICE").map(|name| (name, files())),
+        service: given("PGSERVICE"),
+        service_files: files(),
     }
 }
 

@@ -15,6 +15,7 @@ pub(crate) fn manual_page(command: ClapCommand) -> io::Result<String> {
     let of_every_run = of_every_run(&command);
     let version = command.get_long_version().or(command.get_version());
     let has_version = version.is_some();
+    let has_commands = command.get_subcommands().any(|own| !own.is_hide_set());
     let man = Man::new(command);
     let part = |render: &dyn Fn(&mut Vec<u8>) -> io::Result<()>| {
         let mut text = Vec::new();
@@ -29,7 +30,9 @@ pub(crate) fn manual_page(command: ClapCommand) -> io::Result<String> {
         &part(&|out| man.render_options_section(out))?,
         &of_every_run,
     );
-    page += &part(&|out| man.render_subcommands_section(out))?;
+    if has_commands {
+        page += &part(&|out| man.render_subcommands_section(out))?;
+    }
     page += &closing(&after);
     page += ENVIRONMENT_AND_FILES;
     if has_version {
@@ -44,8 +47,10 @@ fn of_every_run(command: &ClapCommand) -> String {
     let global = global.filter_map(|own| {
         let (long, help) = (own.get_long()?, own.get_help()?);
         let long = long.replace('-', "\\-");
+        let value = own.get_value_names().and_then(<[_]>::first);
+        let value = value.map_or_else(String::new, |name| format!(" <\\fI{name}\\fR>"));
         Some(format!(
-            ".TP\n\\fB\\-\\-{long}\\fR\n{}\n",
+            ".TP\n\\fB\\-\\-{long}\\fR{value}\n{}\n",
             escaped(&help.to_string())
         ))
     });
@@ -130,5 +135,7 @@ mod tests {
         assert!(!titles.contains(&"EXTRA"), "{titles:?}");
         assert!(page.contains("\n.br\n\\- pages: "), "{page}");
         assert!(page.contains("Options from this file"), "{page}");
+        assert!(page.contains("config\\fR <\\fIFILE\\fR>\n"), "{page}");
+        assert!(!titles.contains(&"SUBCOMMANDS"), "{titles:?}");
     }
 }

@@ -213,7 +213,9 @@ impl Progress for Bar {
     fn advance(&self, bytes: u64) {
         match (&self.bytes, self.bar.length()) {
             (Some(ahead), Some(length)) => {
-                let left = length.saturating_sub(self.bar.position()).saturating_sub(1);
+                // A hundredth is kept for the end, so that 100 % never stands there before it.
+                let most = length - length.div_ceil(100);
+                let left = most.saturating_sub(self.bar.position());
                 self.bar.inc(bytes.min(left));
                 if bytes > left && !ahead.is_last_part.swap(true, Ordering::Relaxed) {
                     self.style(LAST_PART);
@@ -255,6 +257,6 @@ mod tests {
         assert_eq!((bar.bar.position(), bar.bar.length()), (40, Some(200)));
         bar.expect(1000);
         bar.advance(500);
-        assert_eq!((bar.bar.position(), bar.bar.length()), (199, Some(200)));
+        assert_eq!((bar.bar.position(), bar.bar.length()), (198, Some(200)));
     }
 }

@@ -39,7 +39,7 @@ use crate::witness::{
 const CTID: i16 = -1;
 
 /// How the words begin that say of some pages that their checksums are wrong.
-const DENIED: &str = "the checksums";
+const DENIED: &str = "checksums do not match";
 
 /// How much of a catalog is read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -414,14 +414,7 @@ impl<'a> Reader<'a> {
             );
         }
         if denied > 0 {
-            self.trouble(
-                name,
-                format!(
-                    "{DENIED} of {denied} {are} wrong",
-                    denied = plural(denied, "page"),
-                    are = verb_of(denied, "are")
-                ),
-            );
+            self.trouble(name, format!("{DENIED} on {}", plural(denied, "page")));
         }
         self.unknown_rows += unknown;
         if unknown > 0 {

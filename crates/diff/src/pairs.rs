@@ -9,6 +9,9 @@ use pgclinic_model::document::{Copy, DiffCoverage, NotChecked};
 use crate::DiffOptions;
 use crate::page_comparison::Side;
 
+/// Where TOAST tables and their indexes are.
+const TOAST_SCHEMA: &str = "pg_toast";
+
 /// Folders of one copy that cannot be listed: what the other copy has below them, this one may have
 /// too.
 struct Hidden(Vec<String>);
@@ -84,6 +87,19 @@ impl Names {
             Copy::B => &self.b,
         };
         own.by_file(files.home.tablespace, files.filenode).is_some()
+    }
+
+    /// The table of a TOAST table or of its index, `public.docs`, by either copy. Their names have
+    /// its OID.
+    pub(crate) fn toast_owner(&self, relation: &Relation) -> Option<String> {
+        if relation.schema != TOAST_SCHEMA {
+            return None;
+        }
+        let name = relation.name.strip_prefix("pg_toast_")?;
+        let owner: Oid = name.strip_suffix("_index").unwrap_or(name).parse().ok()?;
+        let in_a = self.a.relations.get(&owner);
+        let owner = in_a.or_else(|| self.b.relations.get(&owner));
+        owner.map(Relation::qualified_name)
     }
 
     pub(crate) fn database(&self) -> Option<&str> {

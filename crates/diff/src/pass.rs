@@ -366,6 +366,7 @@ impl<'a> Pass<'a> {
             database: self.names.database().map(str::to_owned),
             schema: relation.map(|relation| relation.schema.clone()),
             relation: relation.map(|relation| relation.name.clone()),
+            toast_of: relation.and_then(|relation| self.names.toast_owner(relation)),
             filenode: files.filenode,
             path: files.path(0),
             kind: kind_of(relation),

@@ -19,7 +19,7 @@ mod whole;
 pub use document::{CheckDocument, Finding, Level, Place, SalvageReport, Verdict};
 pub use figure_kind::{FigureKind, FigureKinds, FigureList, Unit};
 pub use labels::Labels;
-pub use plural::{noun_of, plural, verb_of};
+pub use plural::{count, noun_of, plural, verb_of};
 pub use progress::Progress;
 pub use rule::{Rule, SECTIONS, Severity};
 pub use selection::{Glob, Selection};

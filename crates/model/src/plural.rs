@@ -1,9 +1,22 @@
 //! Counts in messages.
 
-/// `1 page`, `7 pages`, `2 entries`, `3 indexes`.
+/// `1 page`, `7 pages`, `2 entries`, `34,492 indexes`.
 pub fn plural(number: impl TryInto<u64>, noun: &str) -> String {
     let number = number.try_into().unwrap_or(u64::MAX);
-    format!("{number} {}", noun_of(number, noun))
+    format!("{} {}", count(number), noun_of(number, noun))
+}
+
+/// `200,000`.
+pub fn count(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::with_capacity(digits.len() + digits.len() / 3);
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
 }
 
 /// `page` of one, `pages` of any other number.
@@ -42,6 +55,8 @@ mod tests {
     fn one_is_no_many() {
         let told = [0_u32, 1, 2].map(|number| plural(number, "page"));
         assert_eq!(told, ["0 pages", "1 page", "2 pages"]);
+        let large = [999_u32, 1_000, 1_234_567].map(|number| plural(number, "row"));
+        assert_eq!(large, ["999 rows", "1,000 rows", "1,234,567 rows"]);
         let nouns = ["entry", "key", "index", "live row"].map(|noun| plural(2_usize, noun));
         assert_eq!(nouns, ["2 entries", "2 keys", "2 indexes", "2 live rows"]);
     }

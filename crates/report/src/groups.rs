@@ -4,7 +4,9 @@ use std::cmp::Reverse;
 use std::collections::HashMap;
 
 use pgclinic_model::Severity;
-use pgclinic_model::document::{CheckDocument, FileKind, Finding, Place, RelationSummary};
+use pgclinic_model::document::{
+    CheckDocument, FileKind, Finding, OmittedFindings, Place, RelationSummary,
+};
 
 use crate::rows_at_risk::{Rows, rows_at_risk};
 use crate::view::permalinks;
@@ -33,6 +35,8 @@ pub(crate) struct Group<'a> {
     pub(crate) forks: Vec<&'a RelationSummary>,
     /// Findings that follow from nothing else, worst first, those of one rule side by side.
     pub(crate) roots: Vec<Root<'a>>,
+    /// Further findings of it, counted and not kept.
+    pub(crate) omitted: u64,
     /// How many of its findings stand under a root in another group.
     pub(crate) following_elsewhere: u64,
     /// All its findings, followers too.
@@ -67,6 +71,10 @@ pub(crate) struct Root<'a> {
     pub(crate) finding: &'a Finding,
     /// Its followers, in document order.
     pub(crate) followers: Vec<&'a Finding>,
+    /// Further ones, counted and not kept, by rule.
+    pub(crate) omitted: Vec<(&'a str, u64)>,
+    /// Further findings of its own rule in its relation, counted and not kept.
+    pub(crate) omitted_like: u64,
 }
 
 /// Root findings of one rule in one relation: some in full, the rest only counted.
@@ -77,6 +85,8 @@ pub(crate) struct Run<'r, 'a> {
     pub(crate) shown: &'r [Root<'a>],
     /// Only counted.
     pub(crate) folded: &'r [Root<'a>],
+    /// Further ones, of which the document has only the number.
+    pub(crate) omitted: u64,
 }
 
 impl<'a> Group<'a> {
@@ -95,6 +105,7 @@ impl<'a> Group<'a> {
             path,
             forks: Vec::new(),
             roots: Vec::new(),
+            omitted: 0,
             following_elsewhere: 0,
             own: Vec::new(),
             rows: Rows::default(),
@@ -138,25 +149,35 @@ impl<'a> Group<'a> {
                 } else {
                     chunk.len()
                 };
+                let omitted = chunk.iter().map(|root| root.omitted_like).sum();
                 let (shown, folded) = chunk.split_at_checked(shown)?;
                 let rule = shown.first()?.finding.rule.as_str();
                 Some(Run {
                     rule,
                     shown,
                     folded,
+                    omitted,
                 })
             })
             .collect()
     }
 }
 
-/// How many findings of each rule, in order of first appearance.
-pub(crate) fn count_by_rule<'a>(findings: &[&'a Finding]) -> Vec<(&'a str, u64)> {
-    let mut counts: Vec<(&str, u64)> = Vec::new();
-    for finding in findings {
-        match counts.iter_mut().find(|(rule, _)| *rule == finding.rule) {
-            Some((_, count)) => *count += 1,
-            None => counts.push((finding.rule.as_str(), 1)),
+/// How many followers of each rule, in order of first appearance, and how many of them were not
+/// kept.
+pub(crate) fn count_by_rule<'a>(root: &Root<'a>) -> Vec<(&'a str, u64, u64)> {
+    let kept = root.followers.iter();
+    let kept = kept.map(|finding| (finding.rule.as_str(), 1, 0));
+    let omitted = root.omitted.iter();
+    let omitted = omitted.map(|(rule, findings)| (*rule, *findings, *findings));
+    let mut counts: Vec<(&str, u64, u64)> = Vec::new();
+    for (rule, findings, omitted) in kept.chain(omitted) {
+        match counts.iter_mut().find(|(known, ..)| *known == rule) {
+            Some((_, all, not_kept)) => {
+                *all += findings;
+                *not_kept += omitted;
+            }
+            None => counts.push((rule, findings, omitted)),
         }
     }
     counts
@@ -174,7 +195,69 @@ pub(crate) fn blocks_of<'a>(findings: impl Iterator<Item = &'a Finding>) -> Vec<
 
 /// The findings of a document as groups.
 pub(crate) fn groups(document: &CheckDocument) -> Vec<Group<'_>> {
-    of_findings(&document.relations, &document.findings)
+    let mut groups = of_findings(&document.relations, &document.findings);
+    add_omitted(&mut groups, &document.omitted);
+    groups
+}
+
+/// Puts what was only counted under the root of the last finding like it that was kept.
+fn add_omitted<'a>(groups: &mut [Group<'a>], omitted: &'a [OmittedFindings]) {
+    let wanted = omitted
+        .iter()
+        .map(|own| (own.rule.as_str(), Key::of_omitted(own)));
+    let mut homes: HashMap<(&str, Key<'_>), Option<(usize, usize)>> =
+        wanted.map(|like| (like, None)).collect();
+    for (at, group) in groups.iter().enumerate() {
+        for (number, root) in group.roots.iter().enumerate() {
+            for finding in root.followers.iter().copied().chain([root.finding]) {
+                let like = (finding.rule.as_str(), Key::of_place(&finding.place));
+                if let Some(home) = homes.get_mut(&like) {
+                    *home = Some((at, number));
+                }
+            }
+        }
+    }
+    for own in omitted {
+        let key = Key::of_omitted(own);
+        let home = homes.get(&(own.rule.as_str(), Key::of_omitted(own)));
+        let Some((at, number)) = home.copied().flatten() else {
+            continue;
+        };
+        let is_of = |group: &Group<'_>| {
+            let mut all = group.own.iter();
+            all.any(|finding| Key::of_place(&finding.place) == key)
+        };
+        let mut is_elsewhere = true;
+        if let Some(group) = groups.get_mut(at) {
+            is_elsewhere = !is_of(group);
+            if let Some(root) = group.roots.get_mut(number) {
+                root.add_omitted(own, !is_elsewhere);
+            }
+        }
+        if let Some(group) = groups.iter_mut().find(|group| is_of(group)) {
+            group.omitted = group.omitted.saturating_add(own.findings);
+            if is_elsewhere {
+                group.following_elsewhere += own.findings;
+            }
+        }
+    }
+}
+
+impl<'a> Root<'a> {
+    fn add_omitted(&mut self, own: &'a OmittedFindings, is_of_its_relation: bool) {
+        if is_of_its_relation && self.finding.rule == own.rule {
+            self.omitted_like += own.findings;
+        } else {
+            self.omitted.push((own.rule.as_str(), own.findings));
+        }
+    }
+
+    /// How many follow from it, kept or not.
+    pub(crate) fn follower_count(&self) -> u64 {
+        let omitted = self.omitted.iter().map(|(_, findings)| findings);
+        let kept = u64::try_from(self.followers.len()).unwrap_or(u64::MAX);
+        omitted.fold(kept, |all, more| all.saturating_add(*more))
+    }
 }
 
 /// Relations, and findings in them or elsewhere, as groups.
@@ -198,7 +281,12 @@ pub(crate) fn of_findings<'a>(
         group.own.push(finding);
         if finding.id == root.id {
             let followers = followers.remove(finding.id.as_str()).unwrap_or_default();
-            group.roots.push(Root { finding, followers });
+            group.roots.push(Root {
+                finding,
+                followers,
+                omitted: Vec::new(),
+                omitted_like: 0,
+            });
         } else if Key::of_place(&finding.place) != Key::of_place(&root.place) {
             group.following_elsewhere += 1;
         }
@@ -261,6 +349,10 @@ impl<'a> Key<'a> {
             place.filenode,
             &place.path,
         )
+    }
+
+    fn of_omitted(own: &'a OmittedFindings) -> Self {
+        Key::new(own.database_oid, own.relation_oid, own.filenode, &own.path)
     }
 
     fn of_fork(fork: &'a RelationSummary) -> Self {
@@ -408,6 +500,30 @@ mod tests {
             "at_risk": {"rows": rows}, "remedies": []
         });
         serde_json::from_value(finding).expect("a finding")
+    }
+
+    #[test]
+    fn what_was_only_counted_stands_under_the_root_of_its_kin() {
+        let findings = [
+            finding("a", None, 0, None),
+            finding("b", Some("a"), 1, None),
+        ];
+        let mut groups = of_findings(&[], &findings);
+        let omitted = |rule: &str| OmittedFindings {
+            rule: rule.into(),
+            database_oid: None,
+            relation_oid: None,
+            filenode: None,
+            path: "base/5/1".into(),
+            findings: 19_000,
+        };
+        let omitted = [omitted("r"), omitted("of nobody")];
+        add_omitted(&mut groups, &omitted);
+        let root = groups
+            .first()
+            .and_then(|group| group.roots.first())
+            .expect("a root");
+        assert_eq!((root.omitted_like, root.follower_count()), (19_000, 1));
     }
 
     #[test]

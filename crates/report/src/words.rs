@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 
+pub(crate) use pgclinic_model::count;
 use pgclinic_model::document::{
     AtRisk, Coverage, DrillDocument, Place, PlanStep, ServerAnswer, SinceSummary, Target, Tool,
     Witness, WitnessCount,
@@ -70,19 +71,6 @@ pub(crate) fn known_from(lsn: &str) -> String {
         "from the run that began at {}; this one did not look for it",
         clean(lsn)
     )
-}
-
-/// `1,234,567`.
-pub(crate) fn count(number: u64) -> String {
-    let digits = number.to_string();
-    let mut text = String::with_capacity(digits.len() + digits.len() / 3);
-    for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
 }
 
 /// A length as a count.

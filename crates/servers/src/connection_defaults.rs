@@ -20,9 +20,11 @@ pub struct ConnectionDefaults {
     pub sslmode: Option<String>,
     /// `PGSSLROOTCERT`.
     pub sslrootcert: Option<String>,
-    /// `PGSERVICE`, and the files in which its section may stand, in this order: `PGSERVICEFILE`,
-    /// else `~/.pg_service.conf`, then that of the system.
-    pub service: Option<(String, Vec<PathBuf>)>,
+    /// `PGSERVICE`.
+    pub service: Option<String>,
+    /// The files in which the section of a service may stand, in this order: `PGSERVICEFILE`, else
+    /// `~/.pg_service.conf`, then that of the system.
+    pub service_files: Vec<PathBuf>,
 }
 
 impl ConnectionDefaults {
@@ -31,10 +33,11 @@ impl ConnectionDefaults {
     /// # Errors
     /// No file has the service, or it says what is no parameter.
     pub fn resolved(&self) -> Result<Self, String> {
-        let Some((name, files)) = &self.service else {
+        let Some(name) = &self.service else {
             return Ok(self.clone());
         };
-        let texts = files
+        let texts = self
+            .service_files
             .iter()
             .filter_map(|path| std::fs::read_to_string(path).ok());
         for text in texts {
@@ -42,14 +45,27 @@ impl ConnectionDefaults {
                 return self.with(&lines);
             }
         }
-        let files: Vec<String> = files
-            .iter()
-            .map(|path| path.display().to_string())
-            .collect();
-        let places = files.join(" or ");
-        Err(format!(
-            "PGSERVICE is {name}, and no such service stands in {places}"
-        ))
+        let files = self.service_files.iter();
+        let files: Vec<String> = files.map(|path| path.display().to_string()).collect();
+        Err(match files.join(" or ") {
+            places if places.is_empty() => {
+                format!("service {name} is unknown: services are not read here")
+            }
+            places => format!("no service {name} stands in {places}"),
+        })
+    }
+
+    /// The same for a URL that names a service.
+    ///
+    /// # Errors
+    /// As of [`ConnectionDefaults::resolved`].
+    pub(crate) fn of_service(&self, name: String) -> Result<Self, String> {
+        let service = Some(name);
+        ConnectionDefaults {
+            service,
+            ..self.clone()
+        }
+        .resolved()
     }
 
     fn with(&self, lines: &[(&str, &str)]) -> Result<Self, String> {
@@ -121,10 +137,8 @@ mod tests {
         );
 
         let service = ConnectionDefaults {
-            service: Some((
-                "main".into(),
-                vec![folder.path().join("none"), file.clone()],
-            )),
+            service: Some("main".into()),
+            service_files: vec![folder.path().join("none"), file.clone()],
             ..environment.clone()
         };
         let own = of("postgres:///stock", &service.resolved().expect("a service"));
@@ -142,8 +156,19 @@ mod tests {
         );
         assert_eq!((own.address, &*own.user), (tcp(7000), "boss"));
 
+        let files = ConnectionDefaults {
+            service_files: vec![file.clone()],
+            ..environment.clone()
+        };
+        let own = of("postgres://boss@/stock?service=main", &files);
+        assert_eq!(
+            (own.address, &*own.user, &*own.database),
+            (tcp(6000), "boss", "stock")
+        );
+
         let missing = ConnectionDefaults {
-            service: Some(("nosuch".into(), vec![file])),
+            service: Some("nosuch".into()),
+            service_files: vec![file],
             ..environment
         };
         let why = missing.resolved().expect_err("no service");

@@ -118,12 +118,19 @@ impl ConnectionTarget {
     /// # Errors
     /// As of [`ConnectionTarget::from_url`].
     pub fn from_url_or(url: &str, defaults: &ConnectionDefaults) -> Result<Self, String> {
-        let known = |own: &Option<String>| own.clone().unwrap_or_default();
         let rest = url
             .strip_prefix("postgres://")
             .or_else(|| url.strip_prefix("postgresql://"))
             .ok_or("a URL of a server begins with postgres://")?;
         let (rest, query) = rest.split_once('?').unwrap_or((rest, ""));
+        let service = query
+            .split('&')
+            .find_map(|own| own.strip_prefix("service="));
+        let defaults = match service {
+            Some(name) => &defaults.of_service(decode(name)?)?,
+            None => defaults,
+        };
+        let known = |own: &Option<String>| own.clone().unwrap_or_default();
         let (authority, database) = rest.split_once('/').unwrap_or((rest, ""));
         let (credentials, place) = authority.rsplit_once('@').unwrap_or(("", authority));
         let (user, password) = match credentials.split_once(':') {
@@ -204,7 +211,8 @@ impl ConnectionTarget {
             "user" => self.user = value,
             "password" => self.password = Some(value),
             "dbname" => self.database = value,
-            "application_name" | "connect_timeout" => {}
+            // A service was asked for what it knows before all others.
+            "application_name" | "connect_timeout" | "service" => {}
             _ => return Err(format!("the parameter {name} of the URL is not known here")),
         }
         Ok(())

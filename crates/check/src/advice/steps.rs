@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use pgclinic_format::Fork;
 use pgclinic_model::document::{FileKind, Finding, PlanRelation, PlanStep, Remedy, Target};
 use pgclinic_model::plan::Safety;
-use pgclinic_model::{Severity, shell_word};
+use pgclinic_model::{Severity, plural, shell_word};
 
 use super::{Commands, holds_rows, is_map};
 use crate::consequences::{FETCH_WAL, LET_A_COPY_RECOVER, RESET_WAL};
@@ -339,11 +339,7 @@ fn salvage(damaged: &[&Finding], target: &Target) -> Option<PlanStep> {
     });
     let mut why = "rows are at stake: read out what is still there, before anything changes the files; salvage only reads them, and needs as much room as the tables hold, best on another disk".to_owned();
     for (table, rows) in refused.iter().take(RANGES_MAX) {
-        let rows = if *rows == 1 {
-            "1 row".to_owned()
-        } else {
-            format!("{rows} rows")
-        };
+        let rows = plural(*rows, "row");
         why.push_str(&format!(
             "; the server refuses the whole of {table} because of {rows}, salvage writes the others"
         ));

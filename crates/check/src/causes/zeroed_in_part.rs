@@ -24,7 +24,8 @@ impl CauseOf for ZeroedInPart {
             Some((start, end)) => (start, end, 0.8),
             None => zeroed_values(page).map(|(start, end)| (start, end, 0.5))?,
         };
-        let whole = start > 0 && end < page.len();
+        // Zeros from the start on take the header along, of which a page never used has none.
+        let whole = end < page.len() && (start > 0 || page.is_new());
         whole.then(|| (confidence, facts([("bytes", vec![start, end].into())])))
     }
 }

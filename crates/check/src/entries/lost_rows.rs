@@ -10,6 +10,7 @@ use pgclinic_cluster::{BlockSet, Cluster, Relation};
 use pgclinic_format::BlockNo;
 use pgclinic_format::index_page::AccessMethod;
 use pgclinic_format::types::Tid;
+use pgclinic_model::plural;
 
 use crate::check::ForkCx;
 use crate::entries::against_rows::INDEX_ENTRY_WITHOUT_ROW;
@@ -213,7 +214,8 @@ impl<'a> IndexWitness<'a> {
         let message = match leading.entries {
             1 => format!("an entry of {name} names row {tid}, {why}"),
             more => format!(
-                "{more} entries of {name} name rows of block {}, the first row {tid}, {why}",
+                "{} of {name} name rows of block {}, the first row {tid}, {why}",
+                plural(more, "entry"),
                 tid.block
             ),
         };

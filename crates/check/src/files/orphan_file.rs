@@ -7,6 +7,7 @@ use pgclinic_cluster::inventory::Inventory;
 use pgclinic_format::{Oid, TwoPhase};
 use pgclinic_model::Rule;
 use pgclinic_model::document::Level;
+use pgclinic_model::plural;
 
 use crate::check::DatabaseCheck;
 use crate::files::small_files::read_prepared;
@@ -55,7 +56,7 @@ impl DatabaseCheck for OrphanFile {
                 continue;
             };
             let bytes = files.bytes();
-            let message = format!("no relation has this file of {bytes} bytes");
+            let message = format!("no relation has this file of {}", plural(bytes, "byte"));
             let draft = Draft::new(&ORPHAN_FILE, message)
                 .fact("bytes", bytes)
                 .fact("segments", files.segments.len());

@@ -8,6 +8,7 @@ use pgclinic_format::index_page::AccessMethod;
 use pgclinic_format::{BlockNo, LpFlags, Page};
 use pgclinic_model::Rule;
 use pgclinic_model::document::{Level, NotChecked};
+use pgclinic_model::plural;
 
 use crate::block_set::BlockSet;
 use crate::entries::lost_rows::{ask_indexes, without_foreign};
@@ -81,7 +82,8 @@ fn leave_to_full(relation: &RelationCx<'_>, pages: u64, out: &mut Findings) {
     let name = relation.fork.relation.map(|own| own.qualified_name());
     out.not_checked(NotChecked {
         what: format!(
-            "{pages} pages without a line pointer in use against index entries of {}",
+            "{} without a line pointer in use against index entries of {}",
+            plural(pages, "page"),
             name.unwrap_or_default()
         ),
         why: "they are too many to remember; level full compares them".into(),

@@ -4,6 +4,7 @@ use pgclinic_format::BlockNo;
 use pgclinic_model::Rule;
 use pgclinic_model::document::Cause;
 use pgclinic_model::plan::Safety;
+use pgclinic_model::{plural, verb_of};
 
 use crate::entries::lost_rows::{IndexWitness, best};
 use crate::findings::Findings;
@@ -48,10 +49,9 @@ pub(crate) fn tell(
     let Some(entries) = witness.blocks.get(&block).map(|own| own.entries) else {
         return;
     };
-    let (name, verb) = (witness.name(), if entries == 1 { "leads" } else { "lead" });
-    let noun = if entries == 1 { "entry" } else { "entries" };
-    let seen = vacancy.seen;
-    let message = format!("block {block} {seen}, but {entries} {noun} of {name} {verb} to it");
+    let (name, verb) = (witness.name(), verb_of(entries, "lead"));
+    let (noun, seen) = (plural(entries, "entry"), vacancy.seen);
+    let message = format!("block {block} {seen}, but {noun} of {name} {verb} to it");
     let words = format!(
         "copy the cluster first; then take block {block} of {} from a backup or standby whose copy pgclinic check calls sound; no VACUUM and no REINDEX before that",
         relation.fork.files.path(0)

@@ -222,6 +222,7 @@ pub(crate) fn assemble(
         "the ledger does not balance: {coverage:?}"
     );
     let findings_total = books.findings.total();
+    let omitted = books.findings.omitted();
     let mut findings = books.findings.into_findings();
     findings.sort_by(|a, b| order(a).cmp(&order(b)));
     root_causes::tell(&mut findings);
@@ -263,6 +264,7 @@ pub(crate) fn assemble(
             .collect(),
         findings_total,
         findings_omitted: findings_total - findings.len() as u64,
+        omitted,
         findings,
         plan,
         elapsed_s: 0.0,

@@ -174,7 +174,7 @@ fn many_rows_that_deny_the_log_are_counted_once_and_all() {
     let is_root = |own: &&pgclinic_model::Finding| own.rule == wanted[0].0;
     let root = document.findings.iter().find(is_root).expect("the root");
     let words = format!(
-        "20000 rows on {pages} pages of 1 relation deny what it says of 1 transaction, {xid}"
+        "20,000 rows on {pages} pages of 1 relation deny what it says of 1 transaction, {xid}"
     );
     assert_eq!(root.message, words);
     assert_eq!(root.at_risk.rows, Some(20_000));

@@ -144,7 +144,7 @@ fn indexes_that_were_made_before_the_one_that_refuses_are_named() {
         assert_eq!(
             own.of,
             [
-                "public.refused: 1500 rows were rolled back beside 1000 live ones, and refused_pkey, refused_number stand before refused_word with entries of them"
+                "public.refused: 1,500 rows were rolled back beside 1,000 live ones, and refused_pkey, refused_number stand before refused_word with entries of them"
             ]
         );
         let [_, first, second] = own.commands.as_slice() else {

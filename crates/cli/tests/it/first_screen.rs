@@ -4,9 +4,9 @@ use std::path::Path;
 use std::process::Command;
 
 use pgclinic_servers::{Checksums, Scratch};
-use pgclinic_testkit::{run_as, seed, server};
+use pgclinic_testkit::{as_primary, run_as, seed, server, started, value};
 
-use crate::common::{Ran, pgclinic, text};
+use crate::common::{Ran, pgclinic, skipped, text};
 
 /// Bytes of two pages in the middle of `public.docs`, which become zeros.
 const HURT: [usize; 2] = [7, 9];
@@ -53,6 +53,11 @@ fn next_commands(out: &str) -> Vec<String> {
 
 /// Runs the line as a shell does that finds the program.
 fn typed(command: &str) -> Ran {
+    typed_with(command, &[])
+}
+
+/// The same, with more in its environment.
+fn typed_with(command: &str, environment: &[(&str, &str)]) -> Ran {
     let program = Path::new(env!("CARGO_BIN_EXE_pgclinic"));
     let folder = program.parent().expect("a folder");
     let path = format!(
@@ -64,6 +69,7 @@ fn typed(command: &str) -> Ran {
     let answer = shell
         .args(["-c", command])
         .env("PATH", path)
+        .envs(environment.iter().copied())
         .output()
         .expect("a shell");
     let text = |bytes| String::from_utf8(bytes).expect("the program writes UTF-8");
@@ -140,4 +146,43 @@ fn a_healthy_cluster_is_asked_at_most_for_the_rest() {
     assert_eq!(next_commands(&checked.out), [deeper]);
     let checked = pgclinic(&["check", healthy, "--level", "full"]).exits(0);
     assert!(!checked.out.contains("NEXT"), "{}", checked.out);
+}
+
+/// The command that loads what was salvaged is given to a real psql and a real server.
+#[test]
+fn the_command_that_loads_what_was_salvaged_loads_it() {
+    if Command::new("psql").arg("--version").output().is_err() {
+        skipped("no psql to load what was salvaged");
+        return;
+    }
+    let source = seed(&server(15), Checksums::On).pgdata;
+    let home = Scratch::new(&run_as(), None).expect("a directory");
+    let (to, ddl) = (
+        home.path().join("what came out"),
+        home.path().join("shop.sql"),
+    );
+    let place = ["--database", "clinic", "--relation", "public.docs"];
+    let out = ["--to", text(&to), "--ddl", text(&ddl)];
+    let salvage = [&["salvage", text(&source)][..], &place, &out].concat();
+    let salvaged = pgclinic(&salvage).exits(0);
+    let commands = next_commands(&salvaged.out);
+    let load = commands.first().expect("a command");
+    assert!(load.ends_with("psql -X -d clinic -f load.sql"), "{load}");
+
+    let (_copy, server) = started(15, Checksums::On, &as_primary());
+    let rows = "SELECT count(*)::text || ' ' || sum(length(body))::text FROM public.docs";
+    let before = value(&server, rows);
+    let mut session = server.connect("postgres").expect("a session");
+    for sql in [
+        "ALTER DATABASE clinic RENAME TO original",
+        "CREATE DATABASE clinic TEMPLATE template0",
+    ] {
+        session.execute(sql).expect(sql);
+    }
+    let host = text(server.socket_folder()).to_owned();
+    let environment = [("PGHOST", host.as_str()), ("PGUSER", "postgres")];
+    let loaded = typed_with(load, &environment);
+    assert_eq!(loaded.exit, 0, "{}{}", loaded.out, loaded.err);
+    assert!(!loaded.err.contains("ERROR"), "{}", loaded.err);
+    assert_eq!(value(&server, rows), before);
 }

@@ -4,9 +4,11 @@ use crate::common;
 
 use std::path::Path;
 
-use common::{pgclinic, text};
+use common::{pgclinic, text, url};
 use pgclinic_servers::{Checksums, Scratch, StopMode};
-use pgclinic_testkit::{all_majors, as_primary, copy_of, run_as, seed, server};
+use pgclinic_testkit::{
+    all_majors, as_primary, copy_of, execute, overwrite, run_as, seed, server, started, value,
+};
 
 const README: &str = include_str!("../../../../README.md");
 const BENCHMARKS: &str = include_str!("../../../../docs/benchmarks.md");
@@ -157,6 +159,36 @@ fn the_exit_codes_and_the_page_are_as_it_says() {
     // What is damaged, and its code, is the example above.
     let manual = pgclinic(&["explain", "checksum-mismatch"]).exits(0);
     assert!(manual.out.contains("checksum-mismatch"), "{}", manual.out);
+}
+
+/// The example is what a server with a page that failed its checksum is reported as.
+#[test]
+fn the_example_of_watching_is_what_watch_prints() {
+    let (copy, server) = started(15, Checksums::On, &as_primary());
+    let docs = value(&server, "SELECT pg_relation_filepath('public.docs')");
+    execute(&server, "CHECKPOINT");
+    overwrite(&copy.pgdata.join(docs), 8192 + 4000);
+    let mut reader = server.connect("clinic").expect("a session");
+    let _damaged = reader.query("SELECT * FROM public.docs");
+    drop(reader);
+    let section = section("Watch a running server");
+    let (_, example) = section
+        .split_once("```\n$ pgclinic watch ")
+        .expect("an example");
+    let (example, _) = example.split_once("```").expect("its end");
+    let mut lines = example.lines();
+    let command = lines.next().expect("a command");
+    assert_eq!(command.split(' ').next_back(), Some("--once"), "{command}");
+    let url = url(&server, "postgres");
+    // A session sends its statistics on when it ends, at the latest.
+    let ran = pgclinic(&["watch", &url, "--once"]).exits(1);
+    let said = squeezed(&ran.out.replace("clinic", "shop"));
+    let lines: Vec<&str> = lines.filter(|line| !line.trim().is_empty()).collect();
+    assert!(lines.len() > 3, "{lines:?}");
+    for line in lines {
+        let shown = squeezed(line.split('…').next().unwrap_or(line));
+        assert!(said.contains(&shown), "{line:?} is not in\n{}", ran.out);
+    }
 }
 
 /// What a critical server prints is tried where one is made; here, that each name is there.

@@ -48,7 +48,7 @@ impl Piece for FailedInserts {
                 "{}: {aborted} {were} rolled back beside {live} live ones, and {} stand before {} with entries of them",
                 table.qualified_name(),
                 names(&before),
-                refuser.name, aborted = plural(aborted, "row"), were = verb_of(aborted, "were")));
+                refuser.name, aborted = plural(aborted, "row"), were = verb_of(aborted, "were"), live = pgclinic_model::count(live)));
             commands.extend(
                 before
                     .iter()

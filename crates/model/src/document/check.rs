@@ -177,7 +177,7 @@ impl fmt::Display for Place {
 /// The likely cause of a damaged page.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Cause {
-    /// `stray-write`, `torn-page`, `zeroed-sectors`, `text-overwrite`, `bit-flip`,
+    /// `stray-write`, `torn-page`, `zeroed-sectors`, `zeroed-header`, `text-overwrite`, `bit-flip`,
     /// `checksum-not-written`, …
     pub name: String,
     /// 0 to 1.
@@ -534,6 +534,9 @@ pub struct CheckDocument {
     pub findings_total: u64,
     /// Findings counted and not kept.
     pub findings_omitted: u64,
+    /// The same by rule and relation.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub omitted: Vec<OmittedFindings>,
     /// Findings, worst first.
     pub findings: Vec<Finding>,
     /// What to do about all of them, in this order.
@@ -547,6 +550,26 @@ pub struct CheckDocument {
     /// Stopped by a signal before its end.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub interrupted: bool,
+}
+
+/// Findings of one rule in one relation or file that were counted and not kept.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct OmittedFindings {
+    /// The rule.
+    pub rule: String,
+    /// The database of the relation; 0 of shared ones, absent without a relation.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub database_oid: Option<u32>,
+    /// The relation, where a catalog names it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub relation_oid: Option<u32>,
+    /// The number in the name of its file.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub filenode: Option<u32>,
+    /// The file, of the last one that was kept.
+    pub path: String,
+    /// How many.
+    pub findings: u64,
 }
 
 impl CheckDocument {

@@ -145,6 +145,9 @@ pub struct DiffFork {
     /// Its name, if a catalog tells.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub relation: Option<String>,
+    /// The table whose TOASTed values it holds, or whose TOAST table it is an index of.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub toast_of: Option<String>,
     /// The number in its file's name.
     pub filenode: u32,
     /// The first segment, below the data directory.
@@ -336,6 +339,15 @@ impl DiffFork {
         match (&self.schema, &self.relation) {
             (Some(schema), Some(name)) => format!("{schema}.{name}"),
             _ => self.path.clone(),
+        }
+    }
+
+    /// The same for people: `TOAST of public.docs`, `TOAST index of public.docs`.
+    pub fn title(&self) -> String {
+        match (&self.toast_of, self.kind) {
+            (Some(owner), FileKind::Index) => format!("TOAST index of {owner}"),
+            (Some(owner), _) => format!("TOAST of {owner}"),
+            (None, _) => self.name(),
         }
     }
 }

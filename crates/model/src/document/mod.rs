@@ -26,9 +26,9 @@ pub use catalog_cost::{
 };
 pub use check::{
     AtRisk, AttributePlace, Cause, CauseLinks, CheckDocument, Coverage, Evidence, FileKind,
-    Finding, Ignored, NotChecked, Origin, Owner, Place, RECOVERY_IS_DUE, ROWS_MAY_BE_LOST,
-    RelationSummary, Remedy, SHOWN_TEXT, SHOWN_VALUES, SinceSummary, Verdict, Witness,
-    WitnessCount,
+    Finding, Ignored, NotChecked, OmittedFindings, Origin, Owner, Place, RECOVERY_IS_DUE,
+    ROWS_MAY_BE_LOST, RelationSummary, Remedy, SHOWN_TEXT, SHOWN_VALUES, SinceSummary, Verdict,
+    Witness, WitnessCount,
 };
 pub use checksums::{
     CHECKSUMS_SCHEMA, ChecksumsAction, ChecksumsDocument, ChecksumsNode, ChecksumsOutcome,

@@ -55,6 +55,9 @@ pub struct RehearsalInjury {
     pub injury: String,
     /// Where it hurts.
     pub place: Place,
+    /// The table whose TOASTed values are there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub toast_of: Option<String>,
     /// What was done, in words.
     pub damage: String,
     /// Rules that fired there, those that the injury is about first.

@@ -139,7 +139,7 @@ fn class_of_field(name: &str) -> Class {
         "tablespace" => Class::Named(Kind::Tablespace),
         "type" => Class::Qualified(Kind::Type),
         "relation" | "relations" | "table" | "tables" | "index" | "indexes" | "sequence"
-        | "other" | "references" => Class::Qualified(Kind::Relation),
+        | "other" | "references" | "toast_of" => Class::Qualified(Kind::Relation),
         "spec" => Class::Target,
         "listed" => Class::Value,
         name if KEPT.contains(&name) => Class::Kept,

@@ -3,12 +3,13 @@
 
 use std::collections::{BTreeSet, HashMap};
 
+use pgclinic_format::Fork;
 use pgclinic_model::Severity;
 use pgclinic_model::document::{
-    CheckDocument, Coverage, Evidence, Finding, Place, Verdict as Answer,
+    CheckDocument, Coverage, Evidence, FileKind, Finding, Place, Verdict as Answer,
 };
 
-use super::picture::{ForkMap, PartsBar, Picture};
+use super::picture::{Fate, ForkMap, HurtBytes, PartsBar, Picture};
 use super::{
     Block, Dump, Fold, Frame, Look, Meaning, ParagraphStyle, Part, Row, Table, Tone, Verdict, View,
     Words, card, columns, fold, in_terminal, inherent, looked_at, number, on_page, reasons,
@@ -95,17 +96,42 @@ fn first_lines(document: &CheckDocument, groups: &[Group<'_>], meaning: Meaning)
             &[format!("level {}", document.level.name())],
         ))
         .meaning(meaning)
-        .bar(PartsBar::of_coverage(
-            &document.coverage,
-            damaged_bytes(document),
-            missing_bytes(document),
-        ));
+        .bar(bar(document));
     let since = document.since.as_ref().map(|since| text(say::since(since)));
     vec![
         Block::Verdict(verdict),
         in_terminal(since.into_iter().collect()),
         on_page(vec![Block::Facts(facts(document))]),
     ]
+}
+
+fn bar(document: &CheckDocument) -> PartsBar {
+    let damaged = damaged_bytes(document);
+    let hurt = HurtBytes {
+        damaged,
+        doubted: doubted_bytes(document).saturating_sub(damaged),
+        missing: missing_bytes(document),
+    };
+    let mut bar = PartsBar::of_coverage(&document.coverage, &hurt);
+    // Nobody knows how long a file was of which nothing is left.
+    let files = document.findings.iter();
+    let files = files.filter(|own| own.rule == "missing-file").count();
+    bar.add(
+        Fate::Bad,
+        plural(count_of(files), "file") + " missing",
+        files > 0,
+    );
+    bar
+}
+
+/// Bytes of pages whose rows a status log denies; they are sound by themselves.
+fn doubted_bytes(document: &CheckDocument) -> u64 {
+    let damage = document.findings.iter();
+    let damage = damage.filter(|own| own.severity == Severity::Damage);
+    let denied = damage.filter(|own| own.place.kind == FileKind::Slru);
+    let pages = denied.filter_map(|own| own.facts.get("pages")?.as_u64());
+    let pages = pages.fold(0, u64::saturating_add);
+    pages.saturating_mul(document.target.block_size.unwrap_or(0).into())
 }
 
 /// Bytes of pages that hold damage, be it of the page or of a row on it.
@@ -123,12 +149,16 @@ fn damaged_bytes(document: &CheckDocument) -> u64 {
 /// Bytes of blocks that other files name, and that are beyond the end of theirs.
 fn missing_bytes(document: &CheckDocument) -> u64 {
     let size = u64::from(document.target.block_size.unwrap_or(0));
-    let fact = |own: &Finding, name: &str| own.facts.get(name)?.as_u64();
-    let blocks = document.findings.iter().filter_map(|own| {
-        let (first, last) = (fact(own, "first_missing")?, fact(own, "last_missing")?);
-        Some((last.checked_sub(first)?).saturating_add(1))
-    });
+    let missing = document.findings.iter().filter_map(missing_blocks);
+    let blocks = missing.map(|[first, end]| end.saturating_sub(first));
     blocks.fold(0, u64::saturating_add).saturating_mul(size)
+}
+
+/// Blocks that a finding says are beyond the end of its file, half-open.
+fn missing_blocks(own: &Finding) -> Option<[u64; 2]> {
+    let fact = |name: &str| own.facts.get(name)?.as_u64();
+    let (first, last) = (fact("first_missing")?, fact("last_missing")?);
+    (first <= last).then(|| [first, last.saturating_add(1)])
 }
 
 fn facts(document: &CheckDocument) -> Vec<(&'static str, Words)> {
@@ -192,7 +222,7 @@ fn overview(document: &CheckDocument, groups: &[Group<'_>]) -> Vec<Block> {
             Words::default().and(link, &group.name),
             group.kind.words().into(),
             Words::default().and(Look::Badge(worst), ""),
-            number(count_of(group.own.len())),
+            number(count_of(group.own.len()).saturating_add(group.omitted)),
             number(group.damaged_blocks()),
             group.rows.number().into(),
         ])
@@ -226,6 +256,10 @@ fn about(group: &Group<'_>) -> String {
     if group.path != group.name {
         about.push(group.path.to_owned());
     }
+    let main = group.forks.iter().any(|fork| fork.fork == Fork::Main);
+    if let Some([first, end]) = missing_of(group).filter(|_| !main) {
+        about.push(format!("{} of {}", count(first), plural(end, "block")));
+    }
     about.extend(group.forks.iter().map(|fork| {
         let extent = plural(fork.blocks, "block");
         match fork.fork.name() {
@@ -242,16 +276,37 @@ fn about(group: &Group<'_>) -> String {
 
 fn maps(group: &Group<'_>) -> Vec<Block> {
     let anchors = finding::anchors(group);
-    let maps = group.forks.iter().map(|fork| {
+    let missing = missing_of(group);
+    let map = |path: &str, fork: Fork, blocks: u64, damaged: &[[u64; 2]]| {
+        let missing = missing.filter(|_| fork == Fork::Main);
+        let blocks = missing.map_or(blocks, |[_, end]| end.max(blocks));
+        let hurt: Vec<[u64; 2]> = damaged.iter().copied().chain(missing).collect();
         Block::Picture(Picture::Map(ForkMap {
-            path: fork.path.clone(),
-            fork: fork.fork.name().to_owned(),
-            blocks: fork.blocks,
-            map: block_map::block_map(fork.blocks, &fork.damaged),
+            path: path.to_owned(),
+            fork: fork.name().to_owned(),
+            blocks,
+            first_missing: missing.map(|[first, _]| first),
+            map: block_map::block_map(blocks, &hurt),
             anchors: anchors.clone(),
         }))
-    });
-    maps.collect()
+    };
+    let forks = group.forks.iter();
+    let mut maps: Vec<Block> = forks
+        .map(|own| map(&own.path, own.fork, own.blocks, &own.damaged))
+        .collect();
+    // A file that only ends too early has no damaged page, and is in no summary.
+    let is_told = group.forks.iter().any(|own| own.fork == Fork::Main);
+    if let Some([first, _]) = missing.filter(|_| !is_told) {
+        maps.insert(0, map(group.path, Fork::Main, first, &[]));
+    }
+    maps
+}
+
+/// The blocks that are missing at the end of a relation's main fork, by its findings.
+fn missing_of(group: &Group<'_>) -> Option<[u64; 2]> {
+    let own = group.own.iter();
+    let own = own.filter(|own| matches!(own.place.fork, None | Some(Fork::Main)));
+    own.filter_map(|own| missing_blocks(own)).next()
 }
 
 fn evidence(pages: &[&Evidence], group: &Group<'_>) -> Vec<Block> {

@@ -172,7 +172,7 @@ fn faults_by_fork(forks: &[&DiffFork]) -> Vec<Block> {
         };
         let link = Look::Link(format!("#{}", place_of(fork)));
         Row::of(vec![
-            Words::default().and(link, fork.name()),
+            Words::default().and(link, fork.title()),
             number(&a),
             number(&b),
             number(&unknown),
@@ -236,7 +236,7 @@ fn without_contradiction(forks: &[&DiffFork]) -> Vec<Block> {
     ];
     let sections = kinds.into_iter().flat_map(|(title, forks)| {
         let shown = forks.iter().take(EXPLAINED_MAX);
-        let lines = shown.map(|fork| text(format!("{}: {}", fork.name(), diffed::ways(fork))));
+        let lines = shown.map(|fork| text(format!("{}: {}", fork.title(), diffed::ways(fork))));
         let mut lines: Vec<Block> = lines.collect();
         lines.extend(more(forks.len().saturating_sub(EXPLAINED_MAX)));
         section(title).unless_empty(lines)
@@ -246,16 +246,14 @@ fn without_contradiction(forks: &[&DiffFork]) -> Vec<Block> {
 
 fn fork(fork: &DiffFork) -> Block {
     let is_open = fork.contradicts() || fork.has(Difference::Parted);
-    let bad = fork.blocks.iter();
-    let bad = bad.filter(|block| block.difference.is_contradiction());
-    let told = list(bad.take(BLOCKS_MAX).map(block_line));
+    let told = list(runs_of(fork).take(BLOCKS_MAX).map(|run| block_line(&run)));
     let columns = columns("Block > | Difference | Copy | LSN in A | LSN in B | Why");
     let table = Table::new(columns, fork.blocks.iter().map(block_row));
     let mut page = table.unless_empty();
     if fork.blocks_omitted > 0 {
         page.push(text(and_more(fork.blocks_omitted)));
     }
-    let name = Words::default().strong(fork.name());
+    let name = Words::default().strong(fork.title());
     self::fold(Fold::Item, is_open, name)
         .id(place_of(fork))
         .about(diffed::ways(fork))
@@ -266,14 +264,45 @@ fn fork(fork: &DiffFork) -> Block {
         ])
 }
 
-fn block_line(own: &DiffBlock) -> Words {
+/// Contradicting blocks; neighbours that contradict alike are one.
+fn runs_of(fork: &DiffFork) -> impl Iterator<Item = Vec<&DiffBlock>> {
+    let bad = fork.blocks.iter();
+    let bad = bad.filter(|block| block.difference.is_contradiction());
+    let mut runs: Vec<Vec<&DiffBlock>> = Vec::new();
+    for block in bad {
+        let run = runs.last_mut().filter(|run| {
+            run.last().is_some_and(|last| {
+                let is_next = last.block.checked_add(1) == Some(block.block);
+                let how = |own: &DiffBlock| (own.difference, own.copy);
+                is_next && how(last) == how(block) && last.why == block.why
+            })
+        });
+        match run {
+            Some(run) => run.push(block),
+            None => runs.push(vec![block]),
+        }
+    }
+    runs.into_iter()
+}
+
+fn block_line(run: &[&DiffBlock]) -> Words {
+    let (Some(own), Some(last)) = (run.first(), run.last()) else {
+        return Words::default();
+    };
     let at_fault = match own.copy {
         Some(copy) => format!(" in {}", copy_name(copy)),
         None => String::new(),
     };
-    let (name, lsns) = (own.difference.name(), diffed::lsns(own));
-    words(format!("block {}  ", own.block))
-        .and(Look::Wrong, name)
+    let (blocks, lsns) = if run.len() == 1 {
+        (format!("block {}", own.block), diffed::lsns(own))
+    } else {
+        (
+            format!("blocks {}-{}", own.block, last.block),
+            String::new(),
+        )
+    };
+    words(format!("{blocks}  "))
+        .and(Look::Wrong, own.difference.name())
         .plain(format!("{at_fault}{lsns}: {}", own.why))
 }
 

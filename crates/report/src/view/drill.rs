@@ -219,9 +219,9 @@ fn counts(document: &DrillDocument) -> Vec<(&'static str, Words)> {
 
 fn scoreboard(rows: &[DrillRow]) -> Block {
     let columns = vec![
-        left("Injury").of_names(),
+        left("Injury"),
         left("Where"),
-        left("Found by").of_names(),
+        left("Found by"),
         left("Server, checksums on").short("sums on"),
         left("Server, off").short("sums off"),
         left("Undone"),

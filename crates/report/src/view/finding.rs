@@ -108,8 +108,8 @@ fn one(root: &Root<'_>, path: &str, cures: Cures) -> Block {
     if cures == Cures::Each && !finding.remedies.is_empty() {
         blocks.push(remedies(&finding.remedies));
     }
-    if !root.followers.is_empty() {
-        blocks.push(followers(&root.followers));
+    if root.follower_count() > 0 {
+        blocks.push(followers(root));
     }
     let frame = Frame::Finding(finding.severity.name());
     Part::new(frame, title).id(identity(finding)).of(blocks)
@@ -168,26 +168,28 @@ fn remedies(remedies: &[Remedy]) -> Block {
 const FOLLOWERS_MAX: usize = 100;
 
 /// Counted by rule with their places; a page also lists them, as many as anybody reads.
-fn followers(followers: &[&Finding]) -> Block {
-    let rules = count_by_rule(followers);
+fn followers(root: &Root<'_>) -> Block {
+    let rules = count_by_rule(root);
     let named = rules.iter();
-    let named = named.map(|(rule, number)| format!("{rule} × {}", count(*number)));
+    let named = named.map(|(rule, number, _)| format!("{rule} × {}", count(*number)));
     let named = named.collect::<Vec<_>>().join(", ");
-    let number = count_of(followers.len());
+    let number = root.follower_count();
     let (total, verb) = (count(number), verb_of(number, "follow"));
     let title =
         words(format!("and {total} more that {verb} from it:")).on_page(format!(" {named}"));
-    let longest = rules.iter().map(|(_, number)| count(*number).len());
+    let longest = rules.iter().map(|(_, number, _)| count(*number).len());
     let column = longest.max().unwrap_or(0) + 3;
-    let rows = rules.iter().map(|(rule, number)| {
-        let same = followers.iter().copied().filter(|own| own.rule == *rule);
-        let places = format!("{rule} in {}", places(same));
+    let rows = rules.iter().map(|(rule, number, omitted)| {
+        let same = root.followers.iter().copied();
+        let same = same.filter(|own| own.rule == *rule);
+        let rest = if *omitted > 0 { " and further" } else { "" };
+        let places = format!("{rule} in {}{rest}", places(same));
         (format!("{} ×", count(*number)), places.into())
     });
     let mut blocks = entries(column, rows);
-    let listed = followers.iter().take(FOLLOWERS_MAX);
+    let listed = root.followers.iter().take(FOLLOWERS_MAX);
     let mut page = briefly(listed.map(|own| (*own, 0)));
-    let rest = followers.len().saturating_sub(FOLLOWERS_MAX);
+    let rest = root.followers.len().saturating_sub(FOLLOWERS_MAX);
     if rest > 0 {
         let more = and_more(count_of(rest));
         page.push(text(format!("{more}, which stand in the JSON document")));
@@ -218,26 +220,32 @@ fn blocks<'a>(findings: impl Iterator<Item = &'a Finding>, limit: usize) -> Stri
 
 fn folded(run: &Run<'_, '_>) -> Block {
     let blocks = blocks(run.folded.iter().map(|root| root.finding), 12);
-    let followers: usize = run.folded.iter().map(|root| root.followers.len()).sum();
-    let followers = match count_of(followers) {
+    let followers = match run.folded.iter().map(Root::follower_count).sum() {
         0 => String::new(),
         followers => format!(" (with {} that follow)", count(followers)),
     };
-    let total = count(count_of(run.folded.len()));
-    let title = words(format!("and {total} more of "))
+    let kept = count_of(run.folded.len());
+    let (total, rest, where_else) = match run.omitted {
+        0 => (kept, "", "; they stand in --format json".to_owned()),
+        omitted => {
+            let where_else = format!("; {} of them stand in --format json", count(kept));
+            (kept.saturating_add(omitted), " and further", where_else)
+        }
+    };
+    let title = words(format!("and {} more of ", count(total)))
         .code(run.rule)
-        .plain(format!("{followers}{blocks}"))
-        .in_terminal("; they stand in --format json");
+        .plain(format!("{followers}{blocks}{rest}"))
+        .in_terminal(where_else);
     let roots = run.folded.iter();
     fold(Fold::More, false, title).of(vec![on_page(briefly(
-        roots.map(|root| (root.finding, root.followers.len())),
+        roots.map(|root| (root.finding, root.follower_count())),
     ))])
 }
 
 /// A line for each finding and the number of those that follow from it.
-fn briefly<'a>(findings: impl Iterator<Item = (&'a Finding, usize)>) -> Vec<Block> {
+fn briefly<'a>(findings: impl Iterator<Item = (&'a Finding, u64)>) -> Vec<Block> {
     list(findings.map(|(finding, followers)| {
-        let more = match count_of(followers) {
+        let more = match followers {
             0 => String::new(),
             more => format!(" ({} follow from it)", count(more)),
         };

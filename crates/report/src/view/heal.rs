@@ -5,6 +5,7 @@ use pgclinic_model::document::{
     Cure, DanglingEntries, FieldChange, HealDocument, HealOutcome, HealProof, HealRow,
     HealStatement, Level, NotHealed, StartCure,
 };
+use pgclinic_model::noun_of;
 use pgclinic_model::plan::Safety;
 
 use super::inspect::values;
@@ -96,7 +97,14 @@ fn not_healed(all: &[NotHealed]) -> Vec<Block> {
         let about = match (own.blocks.as_slice(), &own.relation) {
             ([], None) => String::new(),
             ([], Some(_)) => own.path.clone(),
-            (blocks, _) => format!("{}, blocks {}", own.path, say::block_ranges(blocks, 20)),
+            (blocks, _) => {
+                let number = blocks
+                    .iter()
+                    .map(|[start, end]| end.saturating_sub(*start))
+                    .sum();
+                let noun = noun_of(number, "block");
+                format!("{}, {noun} {}", own.path, say::block_ranges(blocks, 20))
+            }
         };
         let mut blocks = list(own.why.iter().map(words));
         blocks.extend(own.commands.iter().cloned().map(Block::Command));

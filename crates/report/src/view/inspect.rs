@@ -192,7 +192,7 @@ fn item(own: &ItemAnatomy, few: bool, detail: Detail) -> Block {
         .code(&own.lp_flags)
         .quiet(format!(" {place}"));
     if let Some(state) = &own.state {
-        title = title.plain("; ").and(Look::State, state);
+        title = title.plain("; ").and(state_look(state), state);
     }
     let preview = Words::default().on_page(" ");
     let preview = preview.and(Look::Preview, first_values(&own.values));
@@ -205,6 +205,15 @@ fn item(own: &ItemAnatomy, few: bool, detail: Detail) -> Block {
     blocks.push(in_terminal(value_lines(&own.values)));
     let fold = fold(kind, is_wrong && few, title);
     fold.id(format!("item-{}", own.item)).of(blocks)
+}
+
+/// A row that is there and a value that is null need nobody's eye.
+fn state_look(state: &str) -> Look {
+    match state {
+        "null" => Look::Quiet,
+        live if live.starts_with("live") => Look::Quiet,
+        _ => Look::State,
+    }
 }
 
 fn item_on_page(own: &ItemAnatomy, detail: Detail) -> Vec<Block> {
@@ -280,7 +289,7 @@ fn value_table(values: &[ValueAnatomy]) -> Block {
             cell = cell.code(text).plain(" ");
         }
         if value.state != "value" {
-            cell = cell.and(Look::State, &value.state).plain(" ");
+            cell = cell.and(state_look(&value.state), &value.state).plain(" ");
         }
         Row::of(vec![
             format!("{}{dropped}", name(value)).into(),

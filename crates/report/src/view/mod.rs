@@ -451,17 +451,32 @@ pub(crate) fn and_more(more: u64) -> String {
 
 /// What, and why, of things that were not done.
 pub(crate) fn reasons<'a>(entries: impl IntoIterator<Item = &'a NotChecked>) -> Vec<Block> {
-    let mut by_reason: Vec<(&str, Vec<&str>)> = Vec::new();
+    let mut by_reason: Vec<(&str, Vec<String>)> = Vec::new();
     let mut places: HashMap<&str, usize> = HashMap::new();
     for entry in entries {
-        let place = *places.entry(&entry.why).or_insert(by_reason.len());
+        let (what, why) = of_one_reason(entry);
+        let place = *places.entry(why).or_insert(by_reason.len());
         match by_reason.get_mut(place) {
-            Some((_, all)) => all.push(&entry.what),
-            None => by_reason.push((&entry.why, vec![&entry.what])),
+            Some((_, all)) => all.push(what),
+            None => by_reason.push((why, vec![what])),
         }
     }
-    let by_reason = by_reason.iter();
-    reasons_of(by_reason.map(|(why, all)| (alike_words(all), words(why))))
+    let by_reason = by_reason.iter().map(|(why, all)| {
+        let all: Vec<&str> = all.iter().map(String::as_str).collect();
+        (alike_words(&all), words(*why))
+    });
+    reasons_of(by_reason)
+}
+
+/// What and why; a column belongs to what, so that one reason of many columns is said once.
+fn of_one_reason(entry: &NotChecked) -> (String, &str) {
+    let column = entry.why.strip_prefix("column ");
+    match column.and_then(|own| own.split_once(": ")) {
+        Some((name, why)) if !name.contains(' ') => {
+            (format!("{} (column {name})", entry.what), why)
+        }
+        _ => (entry.what.clone(), &entry.why),
+    }
 }
 
 /// `the order of keys of a, b, c and 12 more`: what they begin with is said once.

@@ -71,18 +71,43 @@ impl PartsBar {
         }
     }
 
+    /// With one more part whose extent nobody knows, where it `is_there`.
+    pub(crate) fn add(&mut self, fate: Fate, words: String, is_there: bool) {
+        let number = 0;
+        let part = BarPart {
+            fate,
+            number,
+            words,
+        };
+        self.parts.extend(is_there.then_some(part));
+    }
+
     /// Of all bytes of a target, and of those that are missing of its files.
-    pub(crate) fn of_coverage(coverage: &Coverage, damaged: u64, missing: u64) -> Self {
-        let damaged = damaged.min(coverage.bytes_checked);
+    pub(crate) fn of_coverage(coverage: &Coverage, hurt: &HurtBytes) -> Self {
+        let damaged = hurt.damaged.min(coverage.bytes_checked);
+        let rest = coverage.bytes_checked - damaged;
+        let doubted = hurt.doubted.min(rest);
         let parts = [
-            (Fate::Sound, coverage.bytes_checked - damaged, "sound"),
+            (Fate::Sound, rest - doubted, "sound"),
+            (Fate::Doubtful, doubted, "with rows at risk"),
             (Fate::Bad, damaged, "damaged"),
-            (Fate::Bad, missing, "missing"),
+            (Fate::Bad, hurt.missing, "missing"),
             (Fate::Doubtful, coverage.bytes_skipped, "not checked"),
             (Fate::Unknown, coverage.bytes_unreadable, "unreadable"),
         ];
         PartsBar::of(parts, say::bytes)
     }
+}
+
+/// Bytes of a target that are not as they should be.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct HurtBytes {
+    /// Of pages that hold damage.
+    pub(crate) damaged: u64,
+    /// Of further pages with rows that something elsewhere denies.
+    pub(crate) doubted: u64,
+    /// That should be there and are not.
+    pub(crate) missing: u64,
 }
 
 /// A page drawn to scale.
@@ -113,6 +138,8 @@ pub(crate) struct ForkMap {
     pub(crate) fork: String,
     /// Its blocks.
     pub(crate) blocks: u64,
+    /// The first of those that are missing at its end.
+    pub(crate) first_missing: Option<u64>,
     /// Its blocks as cells.
     pub(crate) map: BlockMap,
     /// Where the page tells of a block.

@@ -134,7 +134,7 @@ fn injuries(document: &RehearsalDocument) -> Block {
         let (mark, ended) = ended(document.kind, injury);
         Row::of(vec![
             words(&injury.injury).tip(&injury.damage),
-            words(injury.place.to_string()),
+            words(place_of(injury)),
             found_by(injury),
             ended,
             words(injury.way_out.as_deref().unwrap_or("none that is known")),
@@ -145,6 +145,14 @@ fn injuries(document: &RehearsalDocument) -> Block {
         Block::Filter("tbody tr[data-mark]", "all good blind bad"),
         Block::Table(Table::new(columns, rows)),
     ])
+}
+
+/// A TOAST table carries the name of its table.
+fn place_of(injury: &RehearsalInjury) -> String {
+    match &injury.toast_of {
+        Some(owner) => format!("TOAST of {owner}: {}", injury.place),
+        None => injury.place.to_string(),
+    }
 }
 
 fn found_by(injury: &RehearsalInjury) -> Words {

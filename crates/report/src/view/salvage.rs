@@ -372,10 +372,7 @@ fn tables_written(account: &SalvageReport) -> Vec<Block> {
     let mut tables: Vec<&TableAccount> = account.tables.iter().collect();
     tables.sort_by_key(|own| (Reverse(own.rows.lost), Reverse(is_hurt(own))));
     let snapshot = (account.snapshots.len() > 1).then(|| left("Snapshot"));
-    let mut columns = vec![
-        left("Table").of_names(),
-        left("Database").only(Medium::Page),
-    ];
+    let mut columns = vec![left("Table"), left("Database").only(Medium::Page)];
     columns.extend(FIRST_COUNTS.iter().map(|(name, of)| {
         let is_shown = matches!(*name, "Written" | "Lost")
             || account

@@ -44,8 +44,6 @@ pub(crate) struct Column {
     pub(crate) short: Option<&'static str>,
     /// Numbers stand at the right.
     pub(crate) is_right: bool,
-    /// Names, which a terminal breaks after a hyphen.
-    pub(crate) is_name: bool,
     /// Where it stands.
     pub(crate) medium: Medium,
     /// On paper there is no room for it.
@@ -91,7 +89,6 @@ pub(crate) fn left<T: Into<String>>(title: T) -> Column {
         title: title.into(),
         short: None,
         is_right: false,
-        is_name: false,
         medium: Medium::Both,
         is_extra: false,
     }
@@ -109,12 +106,6 @@ impl Column {
     /// With another name in a terminal.
     pub(crate) fn short(mut self, short: &'static str) -> Self {
         self.short = Some(short);
-        self
-    }
-
-    /// Of names, which a terminal breaks after a hyphen.
-    pub(crate) fn of_names(mut self) -> Self {
-        self.is_name = true;
         self
     }
 

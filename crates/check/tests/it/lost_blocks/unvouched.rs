@@ -123,7 +123,7 @@ fn a_table_that_is_a_directory_counts_as_not_read() {
     assert!(coverage.bytes_unreadable >= 50 * PAGE, "{coverage:?}");
     let mut gaps = coverage.not_checked.iter();
     assert!(
-        gaps.any(|gap| gap.why.contains("about 3000 rows")),
+        gaps.any(|gap| gap.why.contains("about 3,000 rows")),
         "{coverage:?}"
     );
 }

@@ -124,6 +124,14 @@ impl Families {
         Some((database, table.unwrap_or(relation)))
     }
 
+    /// `public.docs` of a place in its TOAST table or in an index of that.
+    fn toast_owner(&self, place: &Place) -> Option<String> {
+        let is_toast = place.schema.as_deref() == Some("pg_toast");
+        let family = self.family(place).filter(|_| is_toast)?;
+        let name = self.names.get(&family)?;
+        Some(format!("{}.{}", name.schema, name.table))
+    }
+
     /// A relation has its pages in the file of this place, as far as catalogs know it.
     pub(crate) fn need_file_of(&self, place: &Place) -> bool {
         let file = place.database_oid.zip(place.filenode);
@@ -171,7 +179,10 @@ pub(crate) fn mark(injuries: &[KnownInjury], findings: &[Finding], families: &Fa
         };
         let own: Vec<&Finding> = findings.iter().filter(own).collect();
         belongs.extend(own.iter().map(|finding| finding.id.as_str()));
-        marked.push(marked_injury(injury, &own));
+        marked.push(RehearsalInjury {
+            toast_of: families.toast_owner(&injury.place),
+            ..marked_injury(injury, &own)
+        });
     }
     behind_others(&mut marked);
     let is_alarm = |finding: &&Finding| {
@@ -226,6 +237,7 @@ fn marked_injury(injury: &KnownInjury, found: &[&Finding]) -> RehearsalInjury {
     RehearsalInjury {
         injury: injury.name.clone(),
         place: injury.place.clone(),
+        toast_of: None,
         damage: injury.words.clone(),
         message: found.first().map(|finding| finding.message.clone()),
         explained,

@@ -70,6 +70,11 @@ pub(super) fn out_of_sight<'a>(
 }
 
 pub(super) fn verdict(own: &Verdict, sheet: &mut Sheet<'_>) -> io::Result<()> {
+    // A short last line is for pipes: a screen gets all of the first one again.
+    let is_last_line = own.meaning.sentence.is_empty() && sheet.rows_since_verdict().is_some();
+    if is_last_line && sheet.is_screen() {
+        return Ok(());
+    }
     sheet.gap()?;
     sheet.mark_verdict();
     let word = sheet.ink(ink(own.tone), &clean(&own.word));

@@ -347,7 +347,7 @@ fn effect_lines(figure: &MetricFigure) -> Vec<Block> {
 fn numbers(document: &ExperimentDocument, figure: &MetricFigure) -> Table {
     let axis = figure.axis.as_ref().map_or("", |axis| axis.name.as_str());
     let columns = vec![
-        left("Arm").of_names(),
+        left("Arm"),
         left(axis),
         right("Median"),
         right("From"),

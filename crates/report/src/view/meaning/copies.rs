@@ -1,8 +1,8 @@
 //! Two copies against each other, and data checksums: may one copy stand for the other.
 
 use pgclinic_model::document::{
-    ChecksumsAction, ChecksumsDocument, ChecksumsOutcome, Copy, DiffDocument, DiffVerdict, Place,
-    Target,
+    ChecksumsAction, ChecksumsDocument, ChecksumsOutcome, Copy, DiffDocument, DiffVerdict,
+    Difference, Place, Target,
 };
 
 use super::Meaning;
@@ -107,9 +107,11 @@ fn contradiction(document: &DiffDocument) -> (Copy, Option<String>) {
         return (Copy::A, None);
     };
     let copy = block.copy.unwrap_or(Copy::A);
-    let target = match copy {
-        Copy::A => &document.a,
-        Copy::B => &document.b,
+    // A block that one copy lost is seen in the other.
+    let is_lost = block.difference == Difference::Lost;
+    let target = match (copy, is_lost) {
+        (Copy::A, false) | (Copy::B, true) => &document.a,
+        (Copy::B, false) | (Copy::A, true) => &document.b,
     };
     let place = Place {
         path: fork.path.clone(),

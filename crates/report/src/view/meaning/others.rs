@@ -6,7 +6,7 @@ use pgclinic_format::types::FIRST_NORMAL_OID;
 use pgclinic_model::document::{
     BlindDocument, DecisionWord, DrillDocument, ExperimentDocument, FileKind, InspectDocument,
     LossDocument, MeasureDocument, MeasuredRelation, Place, RehearsalDocument, RowOutcome,
-    SignState, StartDrillDocument, WatchDocument,
+    SignState, StartDrillDocument, WatchDocument, WatchedSign, WatchedTarget,
 };
 use pgclinic_model::{Severity, shell_word};
 
@@ -115,8 +115,15 @@ pub(crate) fn drill(document: &DrillDocument) -> Meaning {
         return Meaning::alone("The drill was stopped: it says nothing of what was not run.");
     }
     if document.passed {
-        return Meaning::alone(
+        let all = format!("pgclinic drill --all --seed {}", document.seed);
+        return Meaning::of(
             "Each injury that was made was found, explained and taken back as it was declared; nothing of yours was touched.",
+            Next::default()
+                .and_maybe(
+                    "the injuries that were left out",
+                    (document.left_out > 0).then_some(all),
+                )
+                .and(ON_YOURS, ON_COPY),
         );
     }
     let mut failed = document.rows.iter();
@@ -136,7 +143,7 @@ pub(crate) fn drill(document: &DrillDocument) -> Meaning {
 }
 
 pub(crate) fn blind(document: &BlindDocument) -> Meaning {
-    Meaning::alone(match (document.interrupted, document.passed) {
+    let sentence = match (document.interrupted, document.passed) {
         (true, _) => "The drill was stopped: it says nothing of the shots that were not fired.",
         (_, true) => {
             "Random damage that changed rows was found as often as is asked for; nothing of yours was touched."
@@ -144,40 +151,63 @@ pub(crate) fn blind(document: &BlindDocument) -> Meaning {
         (_, false) => {
             "Random damage that changed rows was missed more often than is allowed: a check that finds nothing says less than it should."
         }
-    })
+    };
+    Meaning::of(sentence, after_drill(document.passed))
+}
+
+/// What proves more than a drill on clusters of its own.
+const ON_COPY: &str = "pgclinic drill --on-copy-of \"$PGDATA\"";
+const ON_YOURS: &str = "the same on a copy of your own cluster, which is only read";
+
+fn after_drill(passed: bool) -> Next {
+    let command = passed.then(|| ON_COPY.to_owned());
+    Next::default().and_maybe(ON_YOURS, command)
 }
 
 pub(crate) fn loss(document: &LossDocument) -> Meaning {
-    Meaning::alone(if document.interrupted && document.passed {
+    let sentence = if document.interrupted && document.passed {
         "It was stopped before its end: every loss that was made until then was seen and counted; nothing of yours was touched."
     } else if document.passed {
         "Every loss that was made was seen and counted; nothing of yours was touched."
     } else {
         "A loss was not seen, or not counted rightly: rows may be missing that no report names."
-    })
+    };
+    Meaning::of(sentence, after_drill(document.passed))
 }
 
 pub(crate) fn start_drill(document: &StartDrillDocument) -> Meaning {
-    Meaning::alone(if document.interrupted && document.passed {
+    let sentence = if document.interrupted && document.passed {
         "It was stopped before its end: every server that was kept from starting until then started again; nothing of yours was touched."
     } else if document.passed {
         "Every server that was kept from starting started again, with the rows that its plan promised; nothing of yours was touched."
     } else {
         "A server did not start again, or showed other rows than its plan promised: a plan for such damage is not to be trusted."
-    })
+    };
+    Meaning::of(sentence, after_drill(document.passed))
 }
 
 pub(crate) fn rehearsal(document: &RehearsalDocument) -> Meaning {
-    Meaning::alone(if document.passed {
-        "On a copy of this cluster damage was found and rows were saved as far as can be promised; the cluster itself was only read."
+    let (target, seed) = (document.target.as_arguments(), document.seed);
+    let again = |seed: u64| format!("pgclinic drill --on-copy-of {target} --seed {seed}");
+    let (sentence, why, command) = if document.passed {
+        (
+            "On a copy of this cluster damage was found and rows were saved as far as can be promised; the cluster itself was only read.",
+            "damage at other places of another copy",
+            again(seed.wrapping_add(1)),
+        )
     } else {
-        "On a copy of this cluster damage was missed, a false alarm was given, or rows were lost or wrong, as listed here; the cluster itself was only read."
-    })
+        (
+            "On a copy of this cluster damage was missed, a false alarm was given, or rows were lost or wrong, as listed here; the cluster itself was only read.",
+            "the same places again, on another copy",
+            again(seed),
+        )
+    };
+    Meaning::of(sentence, Next::default().and(why, command))
 }
 
 pub(crate) fn experiment(document: &ExperimentDocument) -> Meaning {
     let word = document.cards.first().map(|card| card.word);
-    Meaning::alone(match word {
+    let sentence = match word {
         None => "Nothing can be decided from the runs that there are.",
         Some(DecisionWord::Undecided) => {
             "The runs that there are decide nothing; that is no proof that there is no difference."
@@ -185,12 +215,25 @@ pub(crate) fn experiment(document: &ExperimentDocument) -> Meaning {
         Some(_) => {
             "It holds for these versions, this load and this machine, and is no promise for another."
         }
-    })
+    };
+    let is_decided = matches!(word, Some(word) if word != DecisionWord::Undecided);
+    let why = match (document.complete, is_decided) {
+        (false, _) => "go on with the runs that are missing",
+        (true, true) => "see whether it holds once more",
+        (true, false) => "run it again: more runs show smaller differences",
+    };
+    let command = Some(document.command.clone());
+    let command = command.filter(|command| command.starts_with("pgclinic "));
+    Meaning::of(sentence, Next::default().and_maybe(why, command))
 }
 
 pub(crate) fn catalog_cost() -> Meaning {
-    Meaning::alone(
+    Meaning::of(
         "So many rows the script writes into the catalogs beside its data: they live as long as its objects, and are dead when these are dropped.",
+        Next::default().and(
+            "what such rows cost the sessions of a server, measured on this machine",
+            "pgclinic lab run catalog-churn",
+        ),
     )
 }
 
@@ -212,7 +255,7 @@ pub(crate) fn watch(document: &WatchDocument) -> Meaning {
             next,
         );
     }
-    Meaning::alone(match document.state() {
+    let sentence = match document.state() {
         SignState::Critical => {
             "A sign is where the server stops or loses data soon, if nobody acts."
         }
@@ -225,6 +268,38 @@ pub(crate) fn watch(document: &WatchDocument) -> Meaning {
         }
         SignState::Ok => {
             "Nothing that a running server shows of itself is wrong. Pages that nobody reads are not among it: pgclinic check reads all of them."
+        }
+    };
+    Meaning::of(sentence, settled_by(document))
+}
+
+/// What settles the signs that stand out, the worst first.
+fn settled_by(document: &WatchDocument) -> Next {
+    let mut signs: Vec<(&WatchedTarget, &WatchedSign)> = document
+        .targets
+        .iter()
+        .flat_map(|target| target.signs.iter().map(move |sign| (target, sign)))
+        .filter(|(_, sign)| matches!(sign.state, SignState::Critical | SignState::Warning))
+        .collect();
+    signs.sort_by_key(|(_, sign)| Reverse(sign.state));
+    signs
+        .into_iter()
+        .fold(Next::default(), |next, (target, sign)| {
+            next.and_maybe(format!("what settles {}", sign.name), settles(target, sign))
+        })
+}
+
+/// The first command of the words that say what settles a sign, with the server as its target.
+fn settles(target: &WatchedTarget, sign: &WatchedSign) -> Option<String> {
+    let url = target.target.as_arguments();
+    sign.settled_by.split(['.', ';', ',']).find_map(|part| {
+        let words: Vec<&str> = part.split_whitespace().collect();
+        match words.as_slice() {
+            ["pgclinic", "check", ..] => Some(format!("pgclinic check {url}")),
+            ["pgclinic", "measure", "catalog-cost", ..] => None,
+            ["pgclinic", "measure", ..] => Some(format!("pgclinic measure {url}")),
+            ["pgclinic", "lab", "run", name] => Some(format!("pgclinic lab run {name}")),
+            _ => None,
         }
     })
 }

@@ -60,7 +60,7 @@ fn drawing(own: &ForkMap, class: &str, columns: u64, out: &mut dyn io::Write) ->
         let place = [cell.index % columns * SIDE, cell.index / columns * SIDE];
         let [first, end] = cell.blocks;
         let link = own.anchors.range(first..end).next();
-        let title = title(cell.blocks, cell.damaged);
+        let title = title(cell.blocks, cell.damaged, own.first_missing);
         hurt(place, &title, link.map(|(_, link)| link.as_str()), out)?;
     }
     out.write_all(b"</svg>")
@@ -108,9 +108,12 @@ fn grid(width: u64, height: u64, out: &mut dyn io::Write) -> io::Result<()> {
     out.write_all(b"\"/>")
 }
 
-fn title([first, end]: [u64; 2], damaged: u64) -> String {
+fn title([first, end]: [u64; 2], damaged: u64, first_missing: Option<u64>) -> String {
+    let is_missing = first_missing.is_some_and(|missing| missing <= first);
     match end - first {
+        1 if is_missing => format!("block {first}: missing"),
         1 => format!("block {first}: damaged"),
+        _ if is_missing => format!("blocks {first}-{}: missing", end - 1),
         blocks => format!(
             "blocks {first}-{}: {} of {} damaged",
             end - 1,
@@ -135,11 +138,25 @@ fn caption(own: &ForkMap) -> String {
         .iter()
         .map(|cell| cell.damaged)
         .fold(0, u64::saturating_add);
-    words.push_str(&format!(
-        "{}, {} damaged. A cell is {cell}; a crossed one holds damage.",
-        plural(own.blocks, "block"),
-        count(damaged)
-    ));
+    let blocks = plural(own.blocks, "block");
+    let missing = own.first_missing.map(|first| (first, own.blocks - first.min(own.blocks)));
+    words.push_str(&match missing {
+        None => format!(
+            "{blocks}, {} damaged. A cell is {cell}; a crossed one holds damage.",
+            count(damaged)
+        ),
+        Some((first, missing)) => {
+            let hurt = match damaged.saturating_sub(missing) {
+                0 => String::new(),
+                hurt => format!("{} damaged, ", count(hurt)),
+            };
+            format!(
+                "{blocks}, {hurt}{} missing from block {} on. A cell is {cell}; a crossed one is missing or holds damage.",
+                count(missing),
+                count(first)
+            )
+        }
+    });
     if map.beyond > 0 {
         let beyond = plural(map.beyond, "damaged block");
         words.push_str(&format!(" {beyond} beyond the end of the files."));
