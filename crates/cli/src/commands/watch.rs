@@ -229,7 +229,7 @@ impl Command for Watch {
         let clock = arguments.clock_step.map_or(Clock::Real, Clock::Steps);
         let privacy = arguments.output.privacy.clone();
         let mut servers = Watching::new(arguments.servers(world)?, receivers, privacy, clock);
-        match address {
+        let ended = match address {
             Some(address) => {
                 let place = endpoint::Place { address, access };
                 endpoint::run(&arguments, &place, &mut servers, world)
@@ -238,7 +238,11 @@ impl Command for Watch {
             None if arguments.once => arguments.once(&mut servers, world),
             None if arguments.has_screen(world) => screen::run(&arguments, &mut servers, world),
             None => arguments.each_interval(&mut servers, world),
+        };
+        for why in servers.end() {
+            world.say(&format!("pgclinic: {why}"));
         }
+        ended
     }
 }
 

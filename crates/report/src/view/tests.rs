@@ -49,6 +49,7 @@ fn parts() -> Vec<Block> {
 
 fn pictures() -> Vec<Block> {
     let map = ForkMap {
+        first_missing: None,
         path: HOSTILE.into(),
         fork: HOSTILE.into(),
         blocks: 9,

@@ -208,7 +208,7 @@ const RULES: &[Rule] = &[
         setting: "log_autovacuum_min_duration",
         differs: |own| {
             let shortest = own.number("log_autovacuum_min_duration")?;
-            (shortest < 0.0 || shortest > CATALOG_VACUUM_MS).then(|| "1s or less".to_owned())
+            (!(0.0..=CATALOG_VACUUM_MS).contains(&shortest)).then(|| "1s or less".to_owned())
         },
         reason: "vacuums of catalogs take seconds, and shorter ones than this are not logged: their churn goes unseen",
         settled_by: "pgclinic lab run catalog-churn",

@@ -24,8 +24,8 @@ pub(super) fn installations(count: usize) -> Result<Vec<Tools>, String> {
     let mut found = Vec::new();
     for tools in Tools::find().into_iter().chain(fetched) {
         let version = shell::capture(tools.command("postgres").arg("--version"))?;
-        let major = version.split(|letter: char| !letter.is_ascii_digit());
-        let major = major.filter(|word| !word.is_empty()).next();
+        let mut numbers = version.split(|letter: char| !letter.is_ascii_digit());
+        let major = numbers.find(|word| !word.is_empty());
         let major = major.unwrap_or_default().to_owned();
         if found.len() < count && !majors.contains(&major) {
             majors.push(major);

@@ -123,9 +123,14 @@ impl Couriers {
     }
 }
 
-impl Drop for Couriers {
-    /// What waits is tried once more.
-    fn drop(&mut self) {
+impl Couriers {
+    /// What waits is tried once more; what went wrong since it was asked last.
+    pub(super) fn end(mut self) -> Vec<String> {
+        self.wait();
+        self.failures()
+    }
+
+    fn wait(&mut self) {
         self.is_over.store(true, Ordering::Relaxed);
         for courier in &mut self.couriers {
             courier.queue = None;
@@ -135,6 +140,12 @@ impl Drop for Couriers {
                 let _ended = thread.join();
             }
         }
+    }
+}
+
+impl Drop for Couriers {
+    fn drop(&mut self) {
+        self.wait();
     }
 }
 

@@ -75,6 +75,12 @@ impl Watching {
         }
     }
 
+    /// Sends on what waits; what could not be delivered.
+    pub(super) fn end(&mut self) -> Vec<String> {
+        let couriers = self.alarms.take();
+        couriers.map_or_else(Vec::new, |(_, couriers)| couriers.end())
+    }
+
     /// What could not be delivered since it was asked last.
     pub(super) fn failures(&self) -> Vec<String> {
         let couriers = self.alarms.as_ref();
