@@ -153,7 +153,9 @@ pub(crate) struct Server<'a> {
 impl Server<'_> {
     /// A client program that talks to this server.
     pub(crate) fn client(&self, program: &str) -> Command {
-        let mut command = self.tools.command(program);
+        // Fetched servers come without clients, and those of another major serve them.
+        let other = Tools::find().filter(|_| !self.tools.has(program));
+        let mut command = other.as_ref().unwrap_or(self.tools).command(program);
         command.arg("-h").arg(&self.cluster);
         command
     }

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::Command;
 
 use pgclinic_servers::{Checksums, Scratch};
-use pgclinic_testkit::{as_primary, run_as, seed, server, started, value};
+use pgclinic_testkit::{as_primary, copy_of, run_as, seed, server, value};
 
 use crate::common::{Ran, pgclinic, skipped, text};
 
@@ -155,7 +155,8 @@ fn the_command_that_loads_what_was_salvaged_loads_it() {
         skipped("no psql to load what was salvaged");
         return;
     }
-    let source = seed(&server(15), Checksums::On).pgdata;
+    // The same server takes what it has, lz4 too.
+    let source = copy_of(&seed(&server(15), Checksums::On));
     let home = Scratch::new(&run_as(), None).expect("a directory");
     let (to, ddl) = (
         home.path().join("what came out"),
@@ -163,13 +164,13 @@ fn the_command_that_loads_what_was_salvaged_loads_it() {
     );
     let place = ["--database", "clinic", "--relation", "public.docs"];
     let out = ["--to", text(&to), "--ddl", text(&ddl)];
-    let salvage = [&["salvage", text(&source)][..], &place, &out].concat();
+    let salvage = [&["salvage", text(&source.pgdata)][..], &place, &out].concat();
     let salvaged = pgclinic(&salvage).exits(0);
     let commands = next_commands(&salvaged.out);
     let load = commands.first().expect("a command");
     assert!(load.ends_with("psql -X -d clinic -f load.sql"), "{load}");
 
-    let (_copy, server) = started(15, Checksums::On, &as_primary());
+    let server = source.start_with(&as_primary()).expect("a server");
     let rows = "SELECT count(*)::text || ' ' || sum(length(body))::text FROM public.docs";
     let before = value(&server, rows);
     let mut session = server.connect("postgres").expect("a session");

@@ -559,7 +559,7 @@ fn two_marks_show_what_happened_between_them() {
     pgclinic(&["watch", "diff", text(&before), "/nowhere"]).exits(2);
 }
 
-/// Samples until this holds: sessions hand in their counts after they ended, and requests are short.
+/// Samples until this holds: sessions hand in their counts when they end, and requests are short.
 fn until(
     watcher: &mut Watcher,
     what: &str,

@@ -332,6 +332,8 @@ pub(crate) fn certificate(cert: &str, key: &str) -> bool {
         .args(request.split(' '))
         .args(["-pkeyopt", of_curve, "-subj", "/CN=localhost"])
         .args(["-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1"])
+        // Usual programs make that of an authority, which is no server's.
+        .args(["-addext", "basicConstraints=critical,CA:FALSE"])
         .args(["-keyout", key, "-out", cert])
         .output();
     made.is_ok_and(|made| made.status.success())

@@ -77,6 +77,13 @@ impl Field<'_> {
     }
 }
 
+impl Field<'_> {
+    /// The TOAST table stands in a schema of the system, and its table may be a user's.
+    fn names_a_catalog(self) -> bool {
+        self.is_of_the_system && self.name != "toast_of"
+    }
+}
+
 fn names_a_catalog(own: &Map<String, Value>) -> bool {
     let schema = own.get("schema").and_then(Value::as_str);
     schema.is_some_and(is_system_schema)
@@ -99,7 +106,9 @@ fn learn(names: &mut Names<'_>, value: &Value, field: Field<'_>) {
 fn learn_text(names: &mut Names<'_>, text: &str, field: Field<'_>) {
     match class_of(field.parent, field.name) {
         Class::Named(Kind::Schema) if is_a_documents(text) => {}
-        Class::Named(Kind::Column) | Class::Qualified(Kind::Relation) if field.is_of_the_system => {
+        Class::Named(Kind::Column) | Class::Qualified(Kind::Relation)
+            if field.names_a_catalog() =>
+        {
             names.learn_of_the_system(text);
         }
         Class::Named(kind) => names.learn(kind, text),
@@ -159,7 +168,9 @@ fn rewritten(names: &Names<'_>, text: &str, field: Field<'_>) -> String {
     match class_of(field.parent, field.name) {
         Class::Kept => text.to_owned(),
         Class::Named(Kind::Schema) if is_a_documents(text) => text.to_owned(),
-        Class::Named(Kind::Column) | Class::Qualified(Kind::Relation) if field.is_of_the_system => {
+        Class::Named(Kind::Column) | Class::Qualified(Kind::Relation)
+            if field.names_a_catalog() =>
+        {
             text.to_owned()
         }
         Class::Named(kind) => names.named(kind, text),
