@@ -111,6 +111,8 @@ fn page(document: &Document, kind: PageKind, refresh_s: u32) -> Option<String> {
 /// Nothing is written to but memory: what fails is no document of this format.
 fn rendered(format: &str, document: &Document, options: &Options<'_>) -> Option<String> {
     let mut bytes = Vec::new();
-    by_name(format)?.render(document, options, &mut bytes).ok()?;
+    by_name(format)?
+        .render(document, options, &mut bytes)
+        .ok()?;
     String::from_utf8(bytes).ok()
 }

@@ -35,7 +35,8 @@ pub(super) fn table(own: &Table, sheet: &mut Sheet<'_>) -> io::Result<()> {
     table.set_header(columns.iter().map(|(_, column)| title(column)));
     table.add_rows(rows.iter().map(|row| {
         let cells = row.iter().zip(&rooms);
-        let cells = cells.map(|(cell, room)| room.map_or_else(|| cell.clone(), |room| in_lines(cell, room)));
+        let cells = cells
+            .map(|(cell, room)| room.map_or_else(|| cell.clone(), |room| in_lines(cell, room)));
         cells.collect::<Vec<_>>()
     }));
     for ((shown, (_, column)), room) in table.column_iter_mut().zip(&columns).zip(&rooms) {
@@ -84,7 +85,11 @@ fn rooms(columns: &[(usize, &Column)], rows: &[Vec<String>], width: usize) -> Ve
     words.sort_by_key(|at| natural.get(*at).copied());
     for (done, at) in words.iter().enumerate() {
         let share = left / (words.len() - done).max(1);
-        let own = natural.get(*at).copied().unwrap_or(0).min(share.max(WORDS_MIN));
+        let own = natural
+            .get(*at)
+            .copied()
+            .unwrap_or(0)
+            .min(share.max(WORDS_MIN));
         if let Some(room) = rooms.get_mut(*at) {
             *room = Some(own);
         }
@@ -137,7 +142,10 @@ mod tests {
     fn names_are_broken_where_their_parts_meet() {
         assert_eq!(in_lines("public.customers", 12), "public.\ncustomers");
         let index = "pg_catalog.pg_proc_proname_args_nsp_index";
-        assert_eq!(in_lines(index, 20), "pg_catalog.pg_proc_\nproname_args_nsp_\nindex");
+        assert_eq!(
+            in_lines(index, 20),
+            "pg_catalog.pg_proc_\nproname_args_nsp_\nindex"
+        );
         assert_eq!(in_lines("two words", 20), "two words");
         assert_eq!(in_lines("two long words", 9), "two long\nwords");
     }

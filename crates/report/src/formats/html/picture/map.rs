@@ -139,7 +139,9 @@ fn caption(own: &ForkMap) -> String {
         .map(|cell| cell.damaged)
         .fold(0, u64::saturating_add);
     let blocks = plural(own.blocks, "block");
-    let missing = own.first_missing.map(|first| (first, own.blocks - first.min(own.blocks)));
+    let missing = own
+        .first_missing
+        .map(|first| (first, own.blocks - first.min(own.blocks)));
     words.push_str(&match missing {
         None => format!(
             "{blocks}, {} damaged. A cell is {cell}; a crossed one holds damage.",
