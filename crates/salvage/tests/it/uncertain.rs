@@ -160,8 +160,9 @@ fn a_dead_row_of_a_page_that_the_map_calls_all_visible_is_withheld() {
         "CREATE TABLE bare AS SELECT n, 'word ' || n AS w FROM generate_series(1, 100) n",
         "VACUUM bare",
     ]);
+    // Here the map and the page contradict each other.
     let (table, _) = headers.changed(|_| {});
-    assert!(table.is_whole(), "{table:#?}");
+    assert_eq!((table.rows.written, table.rows.withheld), (100, 0));
     let deleted_by_its_maker = |row: &mut [u8]| {
         row.copy_within(0..4, 4);
         set_mask(row, 0, 0x0800);
