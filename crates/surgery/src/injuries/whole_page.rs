@@ -275,6 +275,8 @@ fn overwrite_by_another_table(target: &InjuryTarget<'_>, seed: u64) -> Option<Da
         donor.qualified_name()
     );
     let damage = Damage::bytes(target, &page, words)?;
+    // Where VACUUM wrote the donor and its visibility map with one record.
+    let damage = damage.may(&[&["page-of-another-table"]]);
     Some(damage.may(&OVERWRITTEN_ROWS).must_or_blind(
         seen.then_some("too-many-attributes"),
         "a page does not say which table it belongs to, and its rows may fit",
