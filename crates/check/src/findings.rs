@@ -332,6 +332,16 @@ impl Findings {
         kept.map(|finding| finding.id.clone()).collect()
     }
 
+    /// Keeps what another run found and this one does not know.
+    pub(crate) fn keep_unknown(&mut self, other: Findings) {
+        let known = self.ids();
+        let all = other.kept.into_values();
+        let all = all.flat_map(|kept| kept.findings.into_values());
+        for finding in all.filter(|finding| !known.contains(&finding.id)) {
+            self.keep(finding);
+        }
+    }
+
     /// How many were told, kept or not.
     pub(crate) fn total(&self) -> u64 {
         self.kept.values().map(|kept| kept.total).sum()

@@ -400,8 +400,7 @@ impl<'a> Reader<'a> {
         } else {
             0
         };
-        let is_cut = files.ends_within_a_page(cluster.build.block_size);
-        if is_cut && cluster.may_compare(Comparison::CatalogsWithIndexes) {
+        if cluster.may_compare(Comparison::CatalogsWithIndexes) && cluster.is_cut(files) {
             self.trouble(name, ENDS_WITHIN_A_PAGE.into());
         }
         if unreadable > 0 || broken > 0 {

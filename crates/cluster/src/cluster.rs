@@ -16,6 +16,7 @@ use crate::build::Build;
 use crate::catalog_encoding::CatalogEncoding;
 use crate::collation::MachineCollations;
 use crate::collator::Collator;
+use crate::comparison::Comparison;
 use crate::control_state::{ControlState, read_control};
 use crate::database::{Database, LostDatabase};
 use crate::error::ReadGap;
@@ -30,6 +31,10 @@ use crate::wal::{Chain, LabelState, Recovery, Replay, WalSurvey, is_signalled};
 const ASIDE_BYTES: u64 = 256 << 20;
 /// Bytes that a shutdown checkpoint takes in the WAL at most, page headers included.
 pub const CHECKPOINT_BYTES: u64 = 256;
+
+fn end_of_checkpoint(control: &ControlFile) -> Lsn {
+    Lsn(control.checkpoint_lsn.0.saturating_add(CHECKPOINT_BYTES))
+}
 
 /// An opened cluster: what was read of it, what that means, and what is read when it is first asked
 /// for.
@@ -219,9 +224,15 @@ impl Cluster {
     pub fn wal_end(&self) -> Option<Lsn> {
         let is_settled = !self.needs_recovery();
         let settled = self.control_from_wal().filter(|_| is_settled);
-        let settled =
-            settled.map(|control| control.checkpoint_lsn.0.saturating_add(CHECKPOINT_BYTES));
-        self.replayed_to().or(settled.map(Lsn))
+        self.replayed_to().or(settled.map(end_of_checkpoint))
+    }
+
+    /// Where WAL ends of a cluster whose control file says that nothing is to be recovered: no page
+    /// can have been changed later.
+    pub fn settled_wal_end(&self) -> Option<Lsn> {
+        let is_settled = self.may_compare(Comparison::NumbersWithCheckpoint);
+        let control = self.control.trusted().filter(|_| is_settled)?;
+        Some(end_of_checkpoint(control))
     }
 
     /// The fewest blocks that WAL left of the main fork of a file, where a recovery in memory

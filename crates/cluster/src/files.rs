@@ -3,13 +3,16 @@
 use std::collections::BTreeMap;
 
 use pgclinic_format::oid::{DEFAULT_TABLESPACE, GLOBAL_TABLESPACE};
+use pgclinic_format::page::is_never_begun;
 use pgclinic_format::wal::FileNumber;
 use pgclinic_format::{BlockNo, Fork, Oid};
 use pgclinic_source::{EntryKind, Presence, Source, SourceError};
 
 use crate::build::Build;
+use crate::cluster::Cluster;
 use crate::error::ReadGap;
 use crate::file_name::{RelationFileName, fork_path, segment_path};
+use crate::state::State;
 
 /// A folder that holds relation files.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -95,12 +98,6 @@ impl ForkFiles {
     /// Bytes in all segments.
     pub fn bytes(&self) -> u64 {
         self.segments.iter().map(|segment| segment.len).sum()
-    }
-
-    /// One of its files ends within a page.
-    pub fn ends_within_a_page(&self, block_size: u32) -> bool {
-        let page = u64::from(block_size);
-        self.segments.iter().any(|own| own.len % page != 0)
     }
 
     /// The whole blocks of the fork up to the first segment that is missing or not full.
@@ -259,6 +256,28 @@ fn numbered_folders(source: &dyn Source, folder: &str, troubles: &mut Vec<ReadGa
     }
     numbers.sort_unstable();
     numbers
+}
+
+impl Cluster {
+    /// One of the files ends within a page that somebody began.
+    pub fn is_cut(&self, files: &ForkFiles) -> bool {
+        let page = u64::from(self.build.block_size.max(1));
+        let mut segments = files.segments.iter();
+        segments.any(|own| own.len % page != 0 && !self.ends_in_room(files, *own))
+    }
+
+    /// Behind the last whole page of the file no page was begun. Of files that passed by nobody
+    /// knows: they are shown as zeros.
+    pub fn ends_in_room(&self, files: &ForkFiles, segment: Segment) -> bool {
+        if matches!(self.state(), State::Streamed(_)) {
+            return false;
+        }
+        let rest = segment.len % u64::from(self.build.block_size.max(1));
+        let mut bytes = vec![0; usize::try_from(rest).unwrap_or_default()];
+        let path = files.path(segment.number);
+        let read = self.source().read_at(&path, segment.len - rest, &mut bytes);
+        read == Ok(bytes.len()) && is_never_begun(&bytes)
+    }
 }
 
 /// One block of a fork.

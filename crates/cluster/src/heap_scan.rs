@@ -7,7 +7,7 @@ use std::ops::Range;
 
 use pgclinic_format::attribute::Attribute;
 use pgclinic_format::checksum::page_checksum;
-use pgclinic_format::page::HEADER_BYTES;
+use pgclinic_format::page::{HEADER_BYTES, is_never_begun};
 use pgclinic_format::{
     Attributes, BlockNo, ColumnLayout, HeapTuple, LinePointer, LpFlags, Oid, Page, varlena,
 };
@@ -242,6 +242,12 @@ impl<'a> HeapScan<'a> {
                 .chunks_exact(self.block_size);
             if pages.len() == 0 {
                 let block = BlockNo::try_from(block).unwrap_or(BlockNo::MAX);
+                if is_never_begun(pages.remainder()) {
+                    if let Some(places) = &mut self.places {
+                        places.zeroed(block);
+                    }
+                    return;
+                }
                 self.unreadable.push(block);
                 if let Some(places) = &mut self.places {
                     places.unread(block);

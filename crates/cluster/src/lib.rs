@@ -118,4 +118,6 @@ pub use toast_reader::{FoundChunks, PageRows, ToastReader, named_rows};
 pub use torn_pages::{PageWaits, Reread, reread_page};
 pub use transaction_log::{LogReader, TransactionLog, XactStatus};
 pub use visibility::{Death, Doubt, RowState, Stamp, Visibility};
-pub use witness::{KILLED_BY_HAND_MAX, LostColumn, LostKeys, LostRelation, LostType};
+pub use witness::{
+    KILLED_BY_HAND_MAX, LostColumn, LostKeys, LostRelation, LostType, rows_with_values,
+};

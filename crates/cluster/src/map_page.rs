@@ -114,7 +114,7 @@ impl Cluster {
     /// The two bits that the visibility map of the table with these files has of a block; 0 where
     /// it does not reach so far.
     pub fn map_bits(&self, table: &ForkFiles, block: BlockNo) -> u8 {
-        let page = self.map_page_with(table, block);
+        let page = self.map_page_of(table, self.map_page_number(block));
         page.map_or(0, |page| self.map_bits_in(&page, block))
     }
 
@@ -130,10 +130,6 @@ impl Cluster {
     pub fn map_page_number(&self, block: BlockNo) -> BlockNo {
         let per_page = heap_blocks_per_page(self.page_bytes()).max(1);
         BlockNo::try_from(u64::from(block) / per_page).unwrap_or(BlockNo::MAX)
-    }
-
-    fn map_page_with(&self, table: &ForkFiles, block: BlockNo) -> Option<Vec<u8>> {
-        self.map_page_of(table, self.map_page_number(block))
     }
 
     /// A page of the visibility map of the table with these files.

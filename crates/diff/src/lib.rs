@@ -32,9 +32,6 @@ use pgclinic_scan::live::{FreshView, LiveServer};
 use position::Position;
 use timelines::Kinship;
 
-/// Bytes that a shutdown checkpoint takes in the WAL at most, page headers included.
-const CHECKPOINT_BYTES: u64 = 256;
-
 /// What is compared.
 #[derive(Clone, Debug)]
 pub struct DiffOptions {

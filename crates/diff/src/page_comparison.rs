@@ -307,7 +307,10 @@ impl Side<'_> {
             return Some("the server refuses its header".into());
         }
         let position = self.position.filter(|position| !position.elsewhere)?;
-        let end = position.end.0.saturating_add(super::CHECKPOINT_BYTES);
+        let end = position
+            .end
+            .0
+            .saturating_add(pgclinic_cluster::CHECKPOINT_BYTES);
         (page.pd_lsn().0 > end).then(|| {
             let lsn = page.pd_lsn();
             format!(

@@ -9,9 +9,6 @@ use pgclinic_model::document::{Copy, DiffCoverage, NotChecked};
 use crate::DiffOptions;
 use crate::page_comparison::Side;
 
-/// Where TOAST tables and their indexes are.
-const TOAST_SCHEMA: &str = "pg_toast";
-
 /// Folders of one copy that cannot be listed: what the other copy has below them, this one may have
 /// too.
 struct Hidden(Vec<String>);
@@ -89,17 +86,20 @@ impl Names {
         own.by_file(files.home.tablespace, files.filenode).is_some()
     }
 
-    /// The table of a TOAST table or of its index, `public.docs`, by either copy. Their names have
-    /// its OID.
+    /// The table of a TOAST table or of its index, `public.docs`, by either copy.
     pub(crate) fn toast_owner(&self, relation: &Relation) -> Option<String> {
-        if relation.schema != TOAST_SCHEMA {
-            return None;
-        }
-        let name = relation.name.strip_prefix("pg_toast_")?;
-        let owner: Oid = name.strip_suffix("_index").unwrap_or(name).parse().ok()?;
-        let in_a = self.a.relations.get(&owner);
-        let owner = in_a.or_else(|| self.b.relations.get(&owner));
+        let indexed = relation.index.as_ref().map(|index| index.table);
+        let toast = match indexed {
+            Some(table) => self.by_oid(table)?,
+            None => relation,
+        };
+        let owner = self.by_oid(toast.toast_of);
         owner.map(Relation::qualified_name)
+    }
+
+    fn by_oid(&self, oid: Oid) -> Option<&Relation> {
+        let in_a = self.a.relations.get(&oid);
+        in_a.or_else(|| self.b.relations.get(&oid))
     }
 
     pub(crate) fn database(&self) -> Option<&str> {

@@ -4,7 +4,6 @@ use pgclinic_cluster::wal::LabelState;
 use pgclinic_format::ControlFile;
 use pgclinic_format::control_file::State;
 
-use crate::CHECKPOINT_BYTES;
 use crate::page_comparison::Side;
 use crate::timelines::Kinship;
 
@@ -43,7 +42,11 @@ pub(crate) fn standing((a, b): (Side<'_>, Side<'_>)) -> Standing {
 fn at_rest(side: Side<'_>) -> Option<&ControlFile> {
     let control = side.cluster.control.trusted()?;
     let (position, recovery) = (side.position?, side.cluster.recovery()?);
-    let ends_there = position.end.0 <= control.checkpoint_lsn.0.saturating_add(CHECKPOINT_BYTES);
+    let ends_there = position.end.0
+        <= control
+            .checkpoint_lsn
+            .0
+            .saturating_add(pgclinic_cluster::CHECKPOINT_BYTES);
     let is_shutdown = control.checkpoint.redo == control.checkpoint_lsn;
     let is_shut = matches!(control.state, State::ShutDown | State::ShutDownInRecovery);
     let is_whole = recovery.label == LabelState::None && !position.elsewhere;

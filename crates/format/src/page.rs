@@ -15,6 +15,13 @@ use crate::types::{Lsn, Xid};
 
 /// Bytes of the page header, where the line pointers begin (`SizeOfPageHeaderData`).
 pub const HEADER_BYTES: usize = 24;
+
+/// These bytes behind the last whole page of a file are room for a page that nobody has begun: a
+/// full disk stopped the server within its zeros. The first bytes of another page may be zeros, its
+/// whole header is not.
+pub fn is_never_begun(rest: &[u8]) -> bool {
+    rest.len() >= HEADER_BYTES && rest.iter().all(|byte| *byte == 0)
+}
 /// What the smallest row takes with its line pointer (`MaxHeapTuplesPerPage`).
 const ROW_BYTES_MIN: usize = 24 + LinePointer::SIZE;
 /// `PG_PAGE_LAYOUT_VERSION` of every PostgreSQL since 8.3.

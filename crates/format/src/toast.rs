@@ -9,7 +9,26 @@
 
 use crate::bytes::u32_at;
 use crate::types::Oid;
-use crate::varlena::size_and_method;
+use crate::varlena::{self, Varlena, size_and_method};
+use crate::{Attribute, Attributes, ColumnLayout, HeapTuple};
+
+/// The pointers of a row, with the numbers of their columns from 1 on.
+pub fn pointers_of<'t>(
+    tuple: HeapTuple<'t>,
+    layouts: &'t [ColumnLayout],
+) -> impl Iterator<Item = (u16, ToastPointer)> + 't {
+    let values = (1u16..).zip(layouts).zip(Attributes::new(tuple, layouts));
+    let varying = values.filter(|((_, layout), _)| layout.attlen == -1);
+    varying.filter_map(move |((number, _), value)| {
+        let Ok(Attribute::Value(range)) = value else {
+            return None;
+        };
+        match varlena::parse(tuple.bytes().get(range)?).ok()?.0 {
+            Varlena::External(pointer) => Some((number, pointer)),
+            _ => None,
+        }
+    })
+}
 
 /// The largest value PostgreSQL stores, with its 4-byte header: 1 GB less one byte.
 pub const MAX_VALUE_BYTES: u32 = 0x3FFF_FFFF;

@@ -13,7 +13,7 @@ use pgclinic_format::index_page::AccessMethod;
 use pgclinic_format::{Fork, Oid};
 use pgclinic_model::document::{
     Counters, Coverage, Level, MEASURE_SCHEMA, MeasureDocument, MeasuredDatabase, MeasuredRelation,
-    NotChecked, Sections, Tool,
+    NotChecked, RelationFate, Sections, Tool,
 };
 use pgclinic_model::{Progress, Selection};
 use pgclinic_scan::{Companion, DatabaseCompanion, WorkerPool};
@@ -268,16 +268,14 @@ fn measure_database(
 
 /// Books relations that were left out.
 pub(super) fn skipped(relations: usize, coverage: &mut Coverage) {
-    coverage.relations_selected += relations as u64;
-    coverage.relations_skipped += relations as u64;
+    coverage.book_relations(RelationFate::Skipped, relations as u64);
 }
 
 /// Books relations that a pass came to.
 pub(super) fn passed(jobs: &[Job<'_>], coverage: &mut Coverage) {
     let unread = jobs.iter().filter(|job| job.gathered.is_unread).count();
-    coverage.relations_selected += jobs.len() as u64;
-    coverage.relations_unreadable += unread as u64;
-    coverage.relations += (jobs.len() - unread) as u64;
+    coverage.book_relations(RelationFate::Unreadable, unread as u64);
+    coverage.book_relations(RelationFate::Checked, (jobs.len() - unread) as u64);
 }
 
 /// The forks in the folders of a database, and what cannot be listed.

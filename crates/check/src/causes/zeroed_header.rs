@@ -2,13 +2,11 @@
 //! alone.
 
 use pgclinic_format::Page;
+use pgclinic_format::page::HEADER_BYTES;
 use serde_json::{Map, Value};
 
 use crate::causes::{CauseOf, facts};
 use crate::check::PageCx;
-
-/// `SizeOfPageHeaderData`, where the line pointers begin.
-const HEADER_BYTES: usize = 24;
 
 /// The cause of a page whose header is all zeros.
 pub struct ZeroedHeader;

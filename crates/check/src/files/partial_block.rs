@@ -1,8 +1,7 @@
 //! A relation file whose length is no multiple of the block size.
 
 use pgclinic_cluster::inventory::{Inventory, is_orphan};
-use pgclinic_cluster::{Comparison, DatabaseContext, ForkFiles, Segment, State};
-use pgclinic_format::page::HEADER_BYTES;
+use pgclinic_cluster::{Comparison, DatabaseContext};
 use pgclinic_model::document::Level;
 use pgclinic_model::plural;
 use pgclinic_model::{Rule, Severity};
@@ -52,7 +51,7 @@ impl DatabaseCheck for PartialBlock {
                 let is_last = Some(segment.number) == last;
                 let half_written =
                     is_last && !database.cluster.may_compare(Comparison::FilesWithCatalogs);
-                let is_room = is_last && is_of_zeros(database, files, *segment, rest);
+                let is_room = is_last && database.cluster.ends_in_room(files, *segment);
                 let severity = if half_written || is_room || is_orphan(database, files) {
                     Severity::Note
                 } else {
@@ -71,23 +70,4 @@ impl DatabaseCheck for PartialBlock {
             }
         }
     }
-}
-
-/// No page was ever written there: a full disk stopped the server when it made room for one. The
-/// first bytes of a page may be zeros, its whole header is not.
-fn is_of_zeros(
-    database: &DatabaseContext<'_>,
-    files: &ForkFiles,
-    segment: Segment,
-    rest: u64,
-) -> bool {
-    // What passed by is shown as zeros.
-    if matches!(database.cluster.state(), State::Streamed(_)) || rest < HEADER_BYTES as u64 {
-        return false;
-    }
-    let mut bytes = vec![1; usize::try_from(rest).unwrap_or_default()];
-    let path = files.path(segment.number);
-    let source = database.cluster.source();
-    let read = source.read_at(&path, segment.len - rest, &mut bytes);
-    read == Ok(bytes.len()) && bytes.iter().all(|byte| *byte == 0)
 }

@@ -11,7 +11,7 @@
 
 use std::collections::BTreeMap;
 
-use pgclinic_cluster::{Cluster, KILLED_BY_HAND_MAX};
+use pgclinic_cluster::{Cluster, KILLED_BY_HAND_MAX, rows_with_values};
 use pgclinic_model::{Rule, plural, verb_of};
 
 use crate::check::ForkCx;
@@ -105,7 +105,7 @@ impl Orphans {
         lost: u64,
         out: &mut Findings,
     ) {
-        let rows = rows_of(lost, owner);
+        let rows = rows_with_values(lost, owner.columns.unwrap_or_default());
         let words = format!(
             "{} of {} {} to no row of the table: at least {} of it {} lost",
             plural(self.values, "live TOASTed value"),
@@ -184,11 +184,4 @@ fn hint(relation: &RelationCx<'_>, owner: &ForkCx<'_>) -> Option<String> {
             verb_of(zeroed, "are")
         )),
     }
-}
-
-/// So many rows have so many values, at least: a row has one in each column that may be TOASTed.
-fn rows_of(values: u64, owner: &ForkCx<'_>) -> u64 {
-    let columns = owner.columns.unwrap_or_default().iter();
-    let varying = columns.filter(|column| column.attlen == -1).count() as u64;
-    values.div_ceil(varying.max(1))
 }

@@ -4,8 +4,8 @@ use std::io;
 
 use pgclinic_cluster::{Cluster, Visibility};
 use pgclinic_format::heap_tuple::HEAP_HASEXTERNAL;
-use pgclinic_format::toast::ToastPointer;
-use pgclinic_format::{Attribute, Attributes, BlockNo, HeapTuple, LpFlags, Oid, Varlena, varlena};
+use pgclinic_format::toast::{ToastPointer, pointers_of};
+use pgclinic_format::{BlockNo, HeapTuple, LpFlags, Oid};
 use pgclinic_spill::{SortedRecords, SortedRuns};
 
 use crate::check::ForkCx;
@@ -78,10 +78,7 @@ pub(crate) fn collect_pointers<'a>(
             };
             let live = visibility.is_visible(tuple);
             lacks_columns |= usize::from(tuple.attribute_count()) > columns.len();
-            for (number, attribute) in (1u16..).zip(Attributes::new(tuple, columns)) {
-                let Some(found) = external(tuple, attribute.ok(), columns, number) else {
-                    continue;
-                };
+            for (number, found) in pointers_of(tuple, columns) {
                 if found.va_toastrelid == toast {
                     let mut record = [0; 25];
                     record[..16].copy_from_slice(&found.to_bytes());
@@ -98,20 +95,4 @@ pub(crate) fn collect_pointers<'a>(
         records: sorted.finish()?,
         lacks_columns,
     })
-}
-
-fn external(
-    tuple: HeapTuple<'_>,
-    attribute: Option<Attribute>,
-    columns: &[pgclinic_format::ColumnLayout],
-    number: u16,
-) -> Option<ToastPointer> {
-    let layout = columns.get(usize::from(number).checked_sub(1)?)?;
-    let Attribute::Value(range) = attribute.filter(|_| layout.attlen == -1)? else {
-        return None;
-    };
-    match varlena::parse(tuple.bytes().get(range)?).ok()?.0 {
-        Varlena::External(pointer) => Some(pointer),
-        _ => None,
-    }
 }

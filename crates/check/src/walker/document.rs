@@ -4,8 +4,8 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use pgclinic_cluster::{Cluster, target_of};
 use pgclinic_model::document::{
-    CheckDocument, Evidence, Finding, Level, NotChecked, RECOVERY_IS_DUE, SinceSummary, Target,
-    Tool, Verdict,
+    CheckDocument, Evidence, Finding, Level, NotChecked, RECOVERY_IS_DUE, RelationFate,
+    SinceSummary, Target, Tool, Verdict,
 };
 use pgclinic_model::{Severity, plural};
 
@@ -215,8 +215,8 @@ pub(crate) fn assemble(
     let relations = books.take_relations();
     let mut coverage = books.coverage;
     coverage.beyond_level = beyond(options.level, books.main_bytes);
-    coverage.relations_missing = books.findings.relations_with(&MISSING_FILE);
-    coverage.relations_selected += coverage.relations_missing;
+    let missing = books.findings.relations_with(&MISSING_FILE);
+    coverage.book_relations(RelationFate::Missing, missing);
     assert!(
         coverage.is_balanced(),
         "the ledger does not balance: {coverage:?}"

@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use pgclinic_cluster::inventory::is_orphan;
 use pgclinic_cluster::{
-    CHECKPOINT_BYTES, Cluster, Comparison, DatabaseContext, ForkContext, ForkFiles, MapPositions,
-    Persistence, Relation, State, selected,
+    Cluster, DatabaseContext, ForkContext, ForkFiles, MapPositions, Persistence, Relation, State,
+    selected,
 };
+use pgclinic_format::Fork;
 use pgclinic_format::index_page::AccessMethod;
-use pgclinic_format::{Fork, Lsn};
-use pgclinic_model::document::{FileKind, Level, NotChecked};
+use pgclinic_model::document::{FileKind, Level, NotChecked, RelationFate};
 use pgclinic_model::plural;
 use pgclinic_source::SourceErrorKind;
 
@@ -25,15 +25,15 @@ const NO_COLUMNS: &str = "pg_attribute does not give all of them";
 
 /// Limits of a cluster that was shut down in good order.
 pub(crate) fn limits_of(cluster: &pgclinic_cluster::Cluster) -> Option<Limits> {
-    let compared = cluster.may_compare(Comparison::NumbersWithCheckpoint);
-    let control = cluster.control.trusted().filter(|_| compared)?;
+    let wal_end = cluster.settled_wal_end()?;
+    let control = cluster.control.trusted()?;
     let checkpoint = &control.checkpoint;
     Some(Limits {
         next_xid: checkpoint.next_xid(),
         oldest_xid: checkpoint.oldest_xid,
         next_multi: checkpoint.next_multi,
         oldest_multi: checkpoint.oldest_multi,
-        wal_end: Lsn(control.checkpoint_lsn.0.saturating_add(CHECKPOINT_BYTES)),
+        wal_end,
     })
 }
 
@@ -52,9 +52,9 @@ pub(crate) fn jobs_of<'a>(
             continue;
         }
         let is_main = u64::from(files.fork == Fork::Main);
-        books.coverage.relations_selected += is_main;
         if is_left_out(view, files, relation, books) {
-            books.coverage.relations_skipped += is_main;
+            let coverage = &mut books.coverage;
+            coverage.book_relations(RelationFate::Skipped, is_main);
             continue;
         }
         if files.segments.is_empty() {
@@ -65,7 +65,8 @@ pub(crate) fn jobs_of<'a>(
                 inherent: false,
             });
             books.unread.insert(files.path(0));
-            books.coverage.relations_unreadable += is_main;
+            let coverage = &mut books.coverage;
+            coverage.book_relations(RelationFate::Unreadable, is_main);
             continue;
         }
         if let Some(why) = why_empty_is_unread(view.cluster, files) {

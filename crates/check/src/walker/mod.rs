@@ -345,11 +345,12 @@ fn check_database(
         catalog,
         forks: &forks,
     };
-    if !is_begun {
-        check_against_files(clusters, &view, options, first);
-    }
+    check_against_files(clusters, &view, options, first);
     let jobs = jobs_of(&view, options, first);
-    if !is_begun {
+    if is_begun {
+        // Files may have gone since.
+        books.findings.keep_unknown(told_before.findings);
+    } else {
         course.round_is_done(catalog, &[], books);
     }
     for jobs in course.rounds(catalog, jobs) {
@@ -484,8 +485,9 @@ fn check_relations(
             books,
         );
         if options.level >= Level::Structure {
-            vouched::count(&neighbours, &mut books.coverage);
-            unvouched = vouched::without_voucher(&neighbours);
+            let lost_maps = vouched::lost_maps(&neighbours);
+            vouched::count(&neighbours, &lost_maps, &mut books.coverage);
+            unvouched = vouched::without_voucher(&neighbours, &lost_maps);
             vouched::leave_open((&neighbours, catalog), &unvouched, options, books);
         }
     }

@@ -476,8 +476,6 @@ pub fn check_file(
     progress: &dyn Progress,
 ) -> CheckDocument {
     let mut books = RunLedger::new();
-    let main = forks.iter().filter(|fork| fork.fork() == Fork::Main);
-    books.coverage.relations_selected = main.count() as u64;
     if options.level > pgclinic_model::document::Level::Pages {
         let why = "a bare file tells neither its columns nor whether data checksums are on";
         books.not_checked(NotChecked {

@@ -4,7 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use pgclinic_cluster::{Cluster, ReadGap};
 use pgclinic_format::{Fork, Oid, StatusLog};
-use pgclinic_model::document::{Coverage, Finding, Level, NotChecked, RelationSummary, Witness};
+use pgclinic_model::document::{
+    Coverage, Finding, Level, NotChecked, RelationFate, RelationSummary, Witness,
+};
 use pgclinic_source::SourceErrorKind;
 
 use crate::check::ForkCx;
@@ -263,11 +265,12 @@ impl RunLedger {
     /// Books relations whose pages a pass came to.
     pub(crate) fn passed<'j>(&mut self, jobs: impl Iterator<Item = &'j ForkCx<'j>>) {
         for job in jobs.filter(|job| job.fork() == Fork::Main) {
-            if self.unreadable.contains(&job.files.path(0)) {
-                self.coverage.relations_unreadable += 1;
+            let fate = if self.unreadable.contains(&job.files.path(0)) {
+                RelationFate::Unreadable
             } else {
-                self.coverage.relations += 1;
-            }
+                RelationFate::Checked
+            };
+            self.coverage.book_relations(fate, 1);
         }
     }
 
@@ -294,7 +297,8 @@ impl RunLedger {
     /// Books relations, and their bytes, that the run did not come to.
     pub(crate) fn not_reached(&mut self, jobs: &[ForkCx<'_>]) {
         let main = jobs.iter().filter(|job| job.fork() == Fork::Main);
-        self.coverage.relations_skipped += main.count() as u64;
+        let main = main.count() as u64;
+        self.coverage.book_relations(RelationFate::Skipped, main);
         jobs.iter().for_each(|job| self.skip(job.files.bytes()));
     }
 

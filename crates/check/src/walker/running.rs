@@ -20,8 +20,8 @@ use pgclinic_cluster::wal::Replayed;
 use pgclinic_cluster::{
     Catalog, Cluster, DatabaseContext, DatabaseDirectory, ForkFiles, OpenError, selected,
 };
+use pgclinic_format::Oid;
 use pgclinic_format::index_page::AccessMethod;
-use pgclinic_format::{Fork, Oid};
 use pgclinic_model::Progress;
 use pgclinic_model::document::{CheckDocument, Finding, Level, NotChecked};
 use pgclinic_model::plural;
@@ -374,8 +374,6 @@ impl Run<'_> {
         let fresh = jobs.iter().filter(|job| self.is_new(job.files));
         let fresh: Vec<&ForkCx<'_>> = fresh.collect();
         self.pages(view, catalog, jobs);
-        let main = fresh.iter().filter(|job| job.fork() == Fork::Main);
-        self.books.coverage.relations_selected += main.count() as u64;
         self.books.passed(fresh.into_iter());
         if !self.progress.is_interrupted() {
             self.mark(view, jobs.iter().map(|job| job.files));

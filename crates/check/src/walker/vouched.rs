@@ -20,28 +20,45 @@ use crate::walker::CheckOptions;
 use crate::walker::database_relations::DatabaseRelations;
 use crate::walker::run_ledger::RunLedger;
 
+const HEAP: Option<AccessMethod> = Some(AccessMethod::Heap);
 /// Tables that an entry names; the rest is counted.
 const NAMES_MAX: usize = 5;
 
 /// The tables for which nothing vouches, by OID.
-pub(super) fn without_voucher(neighbours: &DatabaseRelations<'_>) -> BTreeSet<Oid> {
+pub(super) fn without_voucher(
+    neighbours: &DatabaseRelations<'_>,
+    lost_maps: &BTreeSet<Oid>,
+) -> BTreeSet<Oid> {
     let forks = neighbours.forks().iter();
-    let tables =
-        forks.filter(|fork| fork.fork() == Fork::Main && fork.method == Some(AccessMethod::Heap));
-    let open = tables.filter(|table| !is_vouched_for(table, neighbours));
+    let tables = forks.filter(|fork| fork.fork() == Fork::Main && fork.method == HEAP);
+    let open = tables.filter(|table| !is_vouched_for(table, neighbours, lost_maps));
     open.filter_map(|table| Some(table.relation?.oid)).collect()
 }
 
+/// Tables whose visibility maps are lost, or say nothing.
+pub(super) fn lost_maps(neighbours: &DatabaseRelations<'_>) -> BTreeSet<Oid> {
+    let forks = neighbours.forks().iter();
+    let tables = forks.filter(|fork| fork.fork() == Fork::Main && fork.method == HEAP);
+    let known = tables.filter_map(|table| Some((table.cluster?, table.relation?, table.files)));
+    let lost = known.filter(|(cluster, own, files)| cluster.has_lost_map(own, files));
+    lost.map(|(_, own, _)| own.oid).collect()
+}
+
 /// Books the witnesses of these tables.
-pub(super) fn count(neighbours: &DatabaseRelations<'_>, coverage: &mut Coverage) {
+pub(super) fn count(
+    neighbours: &DatabaseRelations<'_>,
+    lost_maps: &BTreeSet<Oid>,
+    coverage: &mut Coverage,
+) {
     for (place, fork) in neighbours.forks().iter().enumerate() {
         let witness = match (fork.fork(), fork.method) {
-            (Fork::Main, Some(AccessMethod::Heap)) => {
-                coverage.asked(Witness::PageCounts, u64::from(counts_pages(fork)), 0);
+            (Fork::Main, HEAP) => {
+                let is_counted = counts_pages(fork, lost_maps);
+                coverage.asked(Witness::PageCounts, u64::from(is_counted), 0);
                 continue;
             }
             (Fork::Main, _) if is_witness(fork) => Witness::IndexEntries,
-            (Fork::Vm, _) if has_marks(fork) => Witness::VisibilityMaps,
+            (Fork::Vm, _) if has_marks(fork, lost_maps) => Witness::VisibilityMaps,
             _ => continue,
         };
         let is_asked = neighbours.is_in_reach(place);
@@ -49,32 +66,33 @@ pub(super) fn count(neighbours: &DatabaseRelations<'_>, coverage: &mut Coverage)
     }
 }
 
-fn is_vouched_for<'a>(table: &'a ForkCx<'a>, neighbours: &DatabaseRelations<'a>) -> bool {
+fn is_vouched_for<'a>(
+    table: &'a ForkCx<'a>,
+    neighbours: &DatabaseRelations<'a>,
+    lost_maps: &BTreeSet<Oid>,
+) -> bool {
     let Some(own) = table.relation else {
         return true;
     };
-    neighbours.beside(table, Fork::Vm).is_some_and(has_marks)
-        || counts_pages(table)
+    let map = neighbours.beside(table, Fork::Vm);
+    map.is_some_and(|map| has_marks(map, lost_maps))
+        || counts_pages(table, lost_maps)
         || neighbours
             .indexes_of(own.oid)
             .any(|index| names_some(index, neighbours))
 }
 
-/// A map whose pages are all zeros says nothing.
-fn has_marks(map: &ForkCx<'_>) -> bool {
-    let known = map.cluster.zip(map.relation);
-    map.blocks > 0 && !known.is_some_and(|(cluster, own)| cluster.has_lost_map(own, map.files))
+fn has_marks(map: &ForkCx<'_>, lost_maps: &BTreeSet<Oid>) -> bool {
+    let is_lost = map.relation.is_some_and(|own| lost_maps.contains(&own.oid));
+    map.blocks > 0 && !is_lost
 }
 
 /// `pg_class` has counted the pages of the table, and it has them.
-fn counts_pages(table: &ForkCx<'_>) -> bool {
-    let counts = |cluster: &Cluster, own: &Relation| {
-        let counted = u64::try_from(own.relpages).unwrap_or(0);
-        let is_whole = counted > 0 && counted <= table.blocks;
-        is_whole && cluster.counts_own_pages() && !cluster.has_lost_map(own, table.files)
-    };
-    let both = table.cluster.zip(table.relation);
-    both.is_some_and(|(cluster, own)| counts(cluster, own))
+fn counts_pages(table: &ForkCx<'_>, lost_maps: &BTreeSet<Oid>) -> bool {
+    let own = table.relation.filter(|own| !lost_maps.contains(&own.oid));
+    let counted = own.map_or(0, |own| u64::try_from(own.relpages).unwrap_or(0));
+    let is_own = table.cluster.is_some_and(Cluster::counts_own_pages);
+    is_own && counted > 0 && counted <= table.blocks
 }
 
 fn names_some<'a>(index: &'a ForkCx<'a>, neighbours: &DatabaseRelations<'a>) -> bool {

@@ -1,14 +1,13 @@
 //! The README's example is what the program prints, and its figures are those of the benchmarks.
 
 use crate::common;
+use crate::watch_background::damage;
 
 use std::path::Path;
 
 use common::{pgclinic, text, url};
 use pgclinic_servers::{Checksums, Scratch, StopMode};
-use pgclinic_testkit::{
-    all_majors, as_primary, copy_of, execute, overwrite, run_as, seed, server, started, value,
-};
+use pgclinic_testkit::{all_majors, as_primary, copy_of, run_as, seed, server, started};
 
 const README: &str = include_str!("../../../../README.md");
 const BENCHMARKS: &str = include_str!("../../../../docs/benchmarks.md");
@@ -165,9 +164,7 @@ fn the_exit_codes_and_the_page_are_as_it_says() {
 #[test]
 fn the_example_of_watching_is_what_watch_prints() {
     let (copy, server) = started(15, Checksums::On, &as_primary());
-    let docs = value(&server, "SELECT pg_relation_filepath('public.docs')");
-    execute(&server, "CHECKPOINT");
-    overwrite(&copy.pgdata.join(docs), 8192 + 4000);
+    damage(&server, &copy.pgdata);
     let mut reader = server.connect("clinic").expect("a session");
     let _damaged = reader.query("SELECT * FROM public.docs");
     drop(reader);

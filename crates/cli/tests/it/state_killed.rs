@@ -117,6 +117,27 @@ fn a_run_over_a_stopped_cluster_survives_a_kill() {
     killed_it_goes_on(&copy, &folder, "full");
 }
 
+/// Of a database that may have been begun.
+#[test]
+fn files_that_went_between_a_kill_and_the_going_on_are_missed() {
+    let (copy, folder) = (
+        newest(),
+        Scratch::new(&run_as(), None).expect("a directory"),
+    );
+    let words = check(&copy, "structure");
+    let state = folder.path().join("state");
+    run_and_kill(&words, &state);
+    for gone in ["base/4/1255", "base/4/2600"] {
+        std::fs::remove_file(copy.pgdata.join(gone)).expect("removed");
+    }
+    let going_on = [&words[..], &["--state", text(&state), "--resume"]].concat();
+    let document = document(&going_on, 1);
+    let missing = document.findings.iter();
+    let missing = missing.filter(|own| own.rule == "missing-file").count();
+    assert_eq!(missing, 2, "{}", told(&document));
+    assert_eq!(document.coverage.relations_missing, 2);
+}
+
 #[test]
 fn a_run_beside_a_server_survives_a_kill() {
     let (copy, folder) = (

@@ -10,13 +10,12 @@ use std::time::{Duration, Instant};
 use pgclinic_model::document::{SignState, SignValue, WatchDocument, WatchedSign, WatchedTarget};
 use pgclinic_servers::{Checksums, ConnectionTarget, Server, StartOptions, StopMode};
 use pgclinic_testkit::{
-    Load, all_majors, as_primary, copy_of, execute, overwrite, seed, server, standby, started,
-    value,
+    Load, all_majors, as_primary, copy_of, execute, seed, server, standby, started, value,
 };
 use pgclinic_watch::{Thoroughness, WatchOptions, Watcher};
 
 use crate::common::{Ran, pgclinic, skipped, text, url};
-use crate::watch_background::PATIENCE;
+use crate::watch_background::{PATIENCE, damage};
 use crate::watch_prometheus::promtool_accepts;
 
 fn once(server: &Server, user: &str, more: &[&str]) -> Ran {
@@ -132,9 +131,7 @@ fn signs_show_what_was_caused() {
     for table in tables {
         session.execute(&table).expect("a table");
     }
-    let docs = value(&server, "SELECT pg_relation_filepath('public.docs')");
-    execute(&server, "CHECKPOINT");
-    overwrite(&copy.pgdata.join(docs), 8192 + 4000);
+    damage(&server, &copy.pgdata);
     let mut reader = server.connect("clinic").expect("a session");
     let _damaged = reader.query("SELECT * FROM public.docs");
     drop(reader);

@@ -23,6 +23,6 @@ pub(crate) use mentions::{CATALOGS_WITH_MENTIONS, Mentions, Rowless};
 pub(crate) use rebuilt::{owner_by_toast_name, rebuilt, settle_kind};
 pub use relations::LostRelation;
 pub(crate) use relations::{ClassWitness, LostRelations, lost_relations};
-pub use toast_values::KILLED_BY_HAND_MAX;
+pub use toast_values::{KILLED_BY_HAND_MAX, rows_with_values};
 pub use types::LostType;
 pub(crate) use types::{base_of_domain, lost_labels, lost_types};

@@ -4,7 +4,7 @@
 //! deletes the value: a live value has its row. Only CLUSTER and VACUUM FULL leave some behind, of
 //! rows that were dead and still seen by somebody.
 
-use pgclinic_format::Oid;
+use pgclinic_format::{ColumnLayout, Oid};
 
 use crate::cluster::Cluster;
 use crate::relation::Relation;
@@ -13,6 +13,12 @@ use crate::relation::Relation;
 pub const KILLED_BY_HAND_MAX: u64 = 10;
 /// The database that initdb calls postgres, from 15 on: pg_upgrade keeps the number that it had.
 const POSTGRES: Oid = 5;
+
+/// So many rows have so many values, at least: a row has one in each column that may be TOASTed.
+pub fn rows_with_values(values: u64, columns: &[ColumnLayout]) -> u64 {
+    let varying = columns.iter().filter(|column| column.attlen == -1);
+    values.div_ceil((varying.count() as u64).max(1))
+}
 
 impl Cluster {
     /// The file is the one with which the relation was created, so that nobody has copied rows into

@@ -403,6 +403,17 @@ impl Coverage {
             && self.relations_selected == relations
     }
 
+    /// Books relations as what became of them.
+    pub fn book_relations(&mut self, fate: RelationFate, relations: u64) {
+        self.relations_selected += relations;
+        *match fate {
+            RelationFate::Checked => &mut self.relations,
+            RelationFate::Skipped => &mut self.relations_skipped,
+            RelationFate::Unreadable => &mut self.relations_unreadable,
+            RelationFate::Missing => &mut self.relations_missing,
+        } += relations;
+    }
+
     /// Books witnesses of a kind that were asked.
     pub fn asked(&mut self, witness: Witness, asked: u64, out_of_reach: u64) {
         if asked + out_of_reach == 0 {
@@ -421,6 +432,19 @@ impl Coverage {
         });
         self.witnesses.sort_by_key(|own| own.witness);
     }
+}
+
+/// What became of a relation that was selected.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum RelationFate {
+    /// All of its pages were read.
+    Checked,
+    /// It was left out.
+    Skipped,
+    /// Some page is there and could not be read.
+    Unreadable,
+    /// It has no file.
+    Missing,
 }
 
 /// What else knows that something should be there.

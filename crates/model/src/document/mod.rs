@@ -27,8 +27,8 @@ pub use catalog_cost::{
 pub use check::{
     AtRisk, AttributePlace, Cause, CauseLinks, CheckDocument, Coverage, Evidence, FileKind,
     Finding, Ignored, NotChecked, OmittedFindings, Origin, Owner, Place, RECOVERY_IS_DUE,
-    ROWS_MAY_BE_LOST, RelationSummary, Remedy, SHOWN_TEXT, SHOWN_VALUES, SinceSummary, Verdict,
-    Witness, WitnessCount,
+    ROWS_MAY_BE_LOST, RelationFate, RelationSummary, Remedy, SHOWN_TEXT, SHOWN_VALUES,
+    SinceSummary, Verdict, Witness, WitnessCount,
 };
 pub use checksums::{
     CHECKSUMS_SCHEMA, ChecksumsAction, ChecksumsDocument, ChecksumsNode, ChecksumsOutcome,

@@ -114,13 +114,8 @@ fn bar(document: &CheckDocument) -> PartsBar {
     };
     let mut bar = PartsBar::of_coverage(&document.coverage, &hurt);
     // Nobody knows how long a file was of which nothing is left.
-    let files = document.findings.iter();
-    let files = files.filter(|own| own.rule == "missing-file").count();
-    bar.add(
-        Fate::Bad,
-        plural(count_of(files), "file") + " missing",
-        files > 0,
-    );
+    let files = document.coverage.relations_missing;
+    bar.add(Fate::Bad, plural(files, "file") + " missing", files > 0);
     bar
 }
 

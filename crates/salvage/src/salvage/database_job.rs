@@ -7,8 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use pgclinic_cluster::{
-    CHECKPOINT_BYTES, Charset, ChunkIndex, ChunkRun, Cluster, Comparison, ForkFiles, MapPositions,
-    Pieces, RunCollector,
+    Charset, ChunkIndex, ChunkRun, Cluster, ForkFiles, MapPositions, Pieces, RunCollector,
 };
 use pgclinic_format::datum::Style;
 use pgclinic_format::{BlockNo, Lsn, Page};
@@ -78,10 +77,7 @@ pub(crate) struct DatabaseJob<'a> {
 /// Where the write-ahead log ends, if all of it seems to be there, or nothing is to be recovered:
 /// no page can have been changed later.
 pub(super) fn last_change(cluster: &Cluster) -> Option<Lsn> {
-    let control = cluster.control.trusted();
-    let settled = control.filter(|_| cluster.may_compare(Comparison::NumbersWithCheckpoint));
-    let settled = settled.map(|own| own.checkpoint_lsn.0.saturating_add(CHECKPOINT_BYTES));
-    let end = cluster.wal_end().or(settled.map(Lsn));
+    let end = cluster.wal_end().or_else(|| cluster.settled_wal_end());
     end.filter(|_| !cluster.is_running())
 }
 

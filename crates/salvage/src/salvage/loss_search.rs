@@ -78,10 +78,12 @@ impl LossSearch<'_> {
             let witness = asked.get(&table.oid).unwrap_or(&Witness::Unasked);
             self.count_of(table, witness)?;
             gaps.extend(self.gap_of(table, witness));
-            if matches!(
+            let is_open = matches!(
                 witness,
                 Witness::Absent | Witness::Broken(_) | Witness::Partial(_)
-            ) {
+            );
+            // Rows of the other blocks point to values too.
+            if is_open && self.witnesses.takes_all_blocks() {
                 let (cluster, catalog) = (self.witnesses.cluster, self.witnesses.catalog);
                 gaps.extend(toast_values::count(table, cluster, catalog));
             }

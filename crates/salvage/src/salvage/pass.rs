@@ -2,7 +2,7 @@
 //! at once is a piece of a file of rows.
 
 use pgclinic_cluster::RunGatherer;
-use pgclinic_format::page::HEADER_BYTES;
+use pgclinic_format::page::is_never_begun;
 use pgclinic_format::{BlockNo, Page};
 use pgclinic_model::Progress;
 use pgclinic_model::document::{LossPlace, Tally};
@@ -176,17 +176,17 @@ impl<'c> Consumer for TablesPass<'c> {
             self.page(bytes, block, worker, share);
         }
         let half = window.half_page();
-        // A full disk stops the server within the zeros of a page that it has not begun. The first
-        // bytes of another one may be zeros, its whole header is not.
-        let is_begun = half.len() < HEADER_BYTES || half.iter().any(|byte| *byte != 0);
-        if !half.is_empty() && is_begun {
+        if !half.is_empty() {
             // What is missing of a page that is cut short by the end of the file is taken for
             // zeros.
             let block = block_of(window.first_block + window.pages().count() as u64);
             cursor.at(block);
             let mut padded = half.to_vec();
             padded.resize(usize::try_from(self.crew.block_bytes()).unwrap_or(8192), 0);
-            share.lose(block, 1, "the file ends within this block".into());
+            // A page that nobody began is one of zeros, which indexes and maps may deny.
+            if !is_never_begun(half) {
+                share.lose(block, 1, "the file ends within this block".into());
+            }
             if is_counted(half, &padded) {
                 share.tally(|tally| tally.pages.unread = tally.pages.unread.saturating_sub(1));
             }

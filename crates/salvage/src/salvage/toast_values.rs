@@ -1,8 +1,9 @@
 //! Live TOASTed values to which no row points: what they prove of lost rows.
 
-use pgclinic_cluster::{Catalog, Cluster, KILLED_BY_HAND_MAX};
+use pgclinic_cluster::{Catalog, Cluster, KILLED_BY_HAND_MAX, rows_with_values};
+use pgclinic_format::HeapTuple;
 use pgclinic_format::heap_tuple::HEAP_HASEXTERNAL;
-use pgclinic_format::{Attribute, Attributes, HeapTuple, Varlena, varlena};
+use pgclinic_format::toast::pointers_of;
 use pgclinic_model::document::{NotChecked, PageNotes, TOAST_VALUES, TableAccount};
 use pgclinic_model::{plural, verb_of};
 
@@ -16,19 +17,8 @@ pub(super) fn note_pointers(tuple: HeapTuple<'_>, table: &Table, pages: &mut Pag
         return;
     };
     pages.lacks_columns |= usize::from(tuple.attribute_count()) > table.layouts.len();
-    let layouts = table.layouts.iter();
-    let values = layouts.zip(Attributes::new(tuple, &table.layouts));
-    for (_, value) in values.filter(|(layout, _)| layout.attlen == -1) {
-        let Ok(Attribute::Value(range)) = value else {
-            continue;
-        };
-        let parsed = tuple.bytes().get(range).map(varlena::parse);
-        if let Some(Ok((Varlena::External(pointer), _))) = parsed
-            && pointer.va_toastrelid == *toast
-        {
-            pages.toast_pointers += 1;
-        }
-    }
+    let own = pointers_of(tuple, &table.layouts).filter(|(_, own)| own.va_toastrelid == *toast);
+    pages.toast_pointers += own.count() as u64;
 }
 
 /// Counts rows that are lost by the values that they had, where nobody counts more; or says what
@@ -46,10 +36,7 @@ pub(super) fn count(
     }
     let values = table.pages.toast_values;
     let lost = values.saturating_sub(table.pages.toast_pointers);
-    let columns = own.layouts.as_deref().unwrap_or_default().iter();
-    let varying = columns.filter(|column| column.attlen == -1).count() as u64;
-    // A row has one in each column that may be TOASTed.
-    let rows = lost.div_ceil(varying.max(1));
+    let rows = rows_with_values(lost, own.layouts.as_deref().unwrap_or_default());
     if lost > KILLED_BY_HAND_MAX || (lost > 0 && is_hurt(table)) {
         table.count_at_least(TOAST_VALUES, rows);
         table.notes.push(format!(

@@ -319,7 +319,7 @@ impl Witnesses<'_> {
         (is_cut || statement.entries >= table.rows.live) && !statement.contradicts_itself(table)
     }
 
-    fn takes_all_blocks(&self) -> bool {
+    pub(super) fn takes_all_blocks(&self) -> bool {
         self.options.selection.blocks.is_none()
     }
 

@@ -149,6 +149,17 @@ fn live_values_without_rows_count_rows_where_no_index_does() {
     let folder = tempfile::tempdir().expect("a directory");
     let whole = salvaged(&copy.pgdata, &options(&folder.path().join("whole"), "csv"));
     assert_eq!(whole.outcome, Outcome::Whole, "{:#?}", whole.not_salvaged);
+    // Rows of the other blocks have values too.
+    let part = pgclinic_salvage::SalvageOptions {
+        selection: Selection {
+            relations: vec![Glob::new("public.letter")],
+            blocks: Some(0..1),
+            ..Selection::default()
+        },
+        ..options(&folder.path().join("part"), "csv")
+    };
+    let account = salvaged(&copy.pgdata, &part);
+    assert_eq!(account.outcome, Outcome::Whole, "{:#?}", account.tables);
     truncate(&letter, 1);
     let account = only(&copy.pgdata, &folder.path().join("out"), "public.letter");
     assert_eq!(account.outcome, Outcome::Damaged);

@@ -283,7 +283,7 @@ impl Reader<'_> {
                 lost.push(format!("{name}: {error}"));
             }
         });
-        if files.ends_within_a_page(self.cluster.build.block_size) {
+        if self.cluster.is_cut(files) {
             lost.push(format!(
                 "{name}: its file ends within a page, and what stood there is missing"
             ));
