@@ -13,6 +13,7 @@ mod recheck;
 mod relation_maps;
 mod standing;
 mod status;
+mod tail;
 mod timelines;
 mod version_files;
 

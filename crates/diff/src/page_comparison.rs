@@ -9,11 +9,12 @@ use pgclinic_model::document::{Copy, DiffBlock, Difference};
 
 use crate::clones;
 use crate::mask::are_alike;
+use crate::pairs::Pair;
 use crate::position::{Position, WalExplains};
 use crate::timelines::{Kinship, Way, kinship, on_the_way};
 
 /// `GistBuildLSN`.
-const GIST_BUILD_LSN: Lsn = Lsn(1);
+pub(crate) const GIST_BUILD_LSN: Lsn = Lsn(1);
 
 /// One of the two copies.
 #[derive(Clone, Copy)]
@@ -67,6 +68,8 @@ pub(crate) struct PageComparison<'a> {
     /// The copy without the file names it in its own catalogs, and no server or recovery is to
     /// bring it there.
     pub(crate) is_missed: bool,
+    /// Its files.
+    pub(crate) pair: &'a Pair,
 }
 
 /// Whether the version is a page, and which.
@@ -128,9 +131,40 @@ impl PageComparison<'_> {
             let why = "both are sound and carry the same LSN, and hold something else";
             return (Difference::Conflict, None, why.into());
         }
-        let older = if a.lsn < b.lsn { Copy::A } else { Copy::B };
-        let (way, why) = self.older(older, a.lsn.max(b.lsn), block);
+        let (older, own) = if a.lsn < b.lsn {
+            (Copy::A, a)
+        } else {
+            (Copy::B, b)
+        };
+        let lsn = a.lsn.max(b.lsn);
+        if own.is_empty && self.may_have_grown_again(older, lsn, block) {
+            let why = "it is empty, and the file may have been truncated and have grown since";
+            return (Difference::Missing, Some(older), why.into());
+        }
+        let (way, why) = self.older(older, lsn, block);
         (way, Some(older), why)
+    }
+
+    /// VACUUM gave the end of a table back after the other copy began, and the file has grown
+    /// since: what was not used of the new end is empty, and no WAL speaks of it. Indexes are never
+    /// truncated.
+    fn may_have_grown_again(&self, empty: Copy, lsn: Lsn, block: BlockNo) -> bool {
+        let (side, files, tail, other) = match empty {
+            Copy::A => (self.a, &self.pair.a, &self.pair.tail_a, self.b),
+            Copy::B => (self.b, &self.pair.b, &self.pair.tail_b, self.a),
+        };
+        let begun = other.position.map_or(lsn, |own| own.redo.max(lsn));
+        let may_be_table = matches!(self.method, None | Some(AccessMethod::Heap));
+        let Some(files) = files.as_ref().filter(|_| may_be_table) else {
+            return false;
+        };
+        self.is_later(empty) && !tail.has_one_as_old((side.cluster, files), block, begun)
+    }
+
+    fn is_later(&self, copy: Copy) -> bool {
+        let positions = self.a.position.zip(self.b.position);
+        let older = positions.and_then(|(a, b)| Position::older(a, b));
+        older.is_some_and(|older| older != copy)
     }
 
     fn nobody_can_tell(&self) -> String {
@@ -157,9 +191,6 @@ impl PageComparison<'_> {
             Copy::B => self.a,
         };
         let own = side.version(there, block);
-        let (copy_a, copy_b) = (self.a.position, self.b.position);
-        let older = copy_a.zip(copy_b).and_then(|(a, b)| Position::older(a, b));
-        let newer = older.is_some_and(|older| older != lacking);
         let (difference, why) = match self.a.kinship {
             _ if own.is_empty => (
                 Difference::Missing,
@@ -175,7 +206,7 @@ impl PageComparison<'_> {
                 Difference::Lost,
                 "the copy without the file names it in its pg_class".to_owned(),
             ),
-            Kinship::Line if newer => (
+            Kinship::Line if self.is_later(lacking) => (
                 Difference::Missing,
                 "the copy without it is the later one, and its file may have been truncated or removed"
                     .to_owned(),

@@ -8,6 +8,7 @@ use pgclinic_model::document::{Copy, DiffCoverage, NotChecked};
 
 use crate::DiffOptions;
 use crate::page_comparison::Side;
+use crate::tail::Tail;
 
 /// Folders of one copy that cannot be listed: what the other copy has below them, this one may have
 /// too.
@@ -36,9 +37,12 @@ pub(crate) fn is_hidden(sides: (Side<'_>, Side<'_>), folder: &str) -> bool {
 }
 
 /// A fork in A, in B, or in both.
+#[derive(Default)]
 pub(crate) struct Pair {
     pub(crate) a: Option<ForkFiles>,
     pub(crate) b: Option<ForkFiles>,
+    pub(crate) tail_a: Tail,
+    pub(crate) tail_b: Tail,
 }
 
 impl Pair {
@@ -119,11 +123,11 @@ pub(crate) fn pairs(
     let mut all: BTreeMap<(String, Oid, Fork), Pair> = BTreeMap::new();
     let (mut hidden_a, mut hidden_b) = (Hidden::of(sides.0.cluster), Hidden::of(sides.1.cluster));
     for files in forks(sides.0.cluster, database, &mut hidden_a, coverage) {
-        let pair = all.entry(key(&files)).or_insert(Pair { a: None, b: None });
+        let pair = all.entry(key(&files)).or_default();
         pair.a = Some(files);
     }
     for files in forks(sides.1.cluster, database, &mut hidden_b, coverage) {
-        let pair = all.entry(key(&files)).or_insert(Pair { a: None, b: None });
+        let pair = all.entry(key(&files)).or_default();
         pair.b = Some(files);
     }
     let asked = |pair: &Pair| {

@@ -296,7 +296,7 @@ impl<'a> Pass<'a> {
         source.read_at(&files.path(segment), offset, room).ok()
     }
 
-    fn comparison(&self, pair: &Pair) -> PageComparison<'_> {
+    fn comparison<'p>(&'p self, pair: &'p Pair) -> PageComparison<'p> {
         comparison_of(self.sides, self.names, pair)
     }
 
@@ -384,7 +384,7 @@ impl<'a> Pass<'a> {
 pub(crate) fn comparison_of<'a>(
     sides: (Side<'a>, Side<'a>),
     names: &Names,
-    pair: &Pair,
+    pair: &'a Pair,
 ) -> PageComparison<'a> {
     let files = pair.any();
     let file = files.map_or(
@@ -403,6 +403,7 @@ pub(crate) fn comparison_of<'a>(
         fork: files.map_or(Fork::Main, |files| files.fork),
         method: relation.and_then(Relation::page_method),
         is_missed: is_missed(sides, names, pair),
+        pair,
     }
 }
 

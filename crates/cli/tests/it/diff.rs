@@ -216,6 +216,66 @@ fn a_file_that_the_server_removed_after_a_backup_is_not_lost_though_both_end_at_
     primary.stop(StopMode::Fast).expect("a stop");
 }
 
+/// A later copy whose table was emptied by VACUUM and filled again as far as block 3: blocks behind
+/// it were added and never used.
+fn grown_again(a: &TempCopy, seeded: &Seeded) -> (TempCopy, String) {
+    stop(
+        a,
+        "CREATE TABLE public.queue AS SELECT repeat('x', 1000) FROM generate_series(1, 70)",
+    );
+    let later = again(a, seeded);
+    let again = "DELETE FROM public.queue; VACUUM public.queue; \
+        INSERT INTO public.queue SELECT repeat('y', 1000) FROM generate_series(1, 28)";
+    stop(&later, again);
+    let queue = path_of(&later, "queue");
+    for unused in [4, 5, 7] {
+        put(&later.pgdata, &queue, unused, &[0; 8192]);
+    }
+    let mut used = block(&later.pgdata, &queue, 3);
+    seal_page(&mut used, 6);
+    put(&later.pgdata, &queue, 6, &used);
+    (later, queue)
+}
+
+#[test]
+fn empty_blocks_of_a_table_that_was_cut_and_grew_again_contradict_nobody() {
+    let seeded = seed(&server(15), Checksums::On);
+    let a = copy_of(&seeded);
+    let (later, queue) = grown_again(&a, &seeded);
+    let empty = |document: &DiffDocument| {
+        let told = blocks(document, &queue).iter();
+        let told = told.filter(|own| [4, 5, 7].contains(&own.block));
+        let told = told.map(|own| (own.difference, own.copy));
+        told.collect::<Vec<_>>()
+    };
+    let document = diff(&a.pgdata, &later.pgdata, 0);
+    assert_eq!(document.older, Some(Copy::A));
+    assert_eq!(empty(&document), [(Difference::Missing, Some(Copy::B)); 3]);
+
+    // A block behind them that is as old as ever: nothing was cut, and two blocks are lost.
+    let old = block(&a.pgdata, &queue, 6);
+    put(&later.pgdata, &queue, 6, &old);
+    let document = diff(&a.pgdata, &later.pgdata, 1);
+    let (lost, may_be) = (Difference::Stale, Difference::Missing);
+    let expected = [lost, lost, may_be].map(|way| (way, Some(Copy::B)));
+    assert_eq!(empty(&document), expected);
+}
+
+#[test]
+fn an_empty_block_of_the_copy_that_is_no_later_is_lost() {
+    let seeded = seed(&server(15), Checksums::On);
+    let a = copy_of(&seeded);
+    let docs = stop(&a, "CHECKPOINT");
+    let b = again(&a, &seeded);
+    let last = fs::metadata(a.pgdata.join(&docs)).expect("a file").len() / 8192 - 1;
+    put(&a.pgdata, &docs, last, &[0; 8192]);
+    let told = only_block(&diff(&a.pgdata, &b.pgdata, 1), &docs);
+    assert_eq!(
+        (told.difference, told.copy),
+        (Difference::Stale, Some(Copy::A))
+    );
+}
+
 /// The blocks of one file that differ.
 fn blocks<'d>(document: &'d DiffDocument, path: &str) -> &'d [DiffBlock] {
     let fork = document.forks.iter().find(|fork| fork.path == path);

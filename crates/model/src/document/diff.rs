@@ -53,7 +53,7 @@ pub enum Difference {
     Unsound,
     /// Neither copy is a sound page.
     BothUnsound,
-    /// Only one copy has the block, and WAL explains why.
+    /// Only one copy has the block, or it is empty in one, and WAL or a truncation explains why.
     Missing,
     /// Only one copy has the block, though the other must have it too.
     Lost,
