@@ -112,6 +112,13 @@ pub(crate) fn source_of(release: &str) -> Option<String> {
     stanza_of(&sources(), release)
 }
 
+/// The mirror that this machine asks for packages.
+pub(crate) fn mirror() -> Option<String> {
+    let stanza = source_of("any")?;
+    let uris = stanza.lines().find_map(|line| line.strip_prefix("URIs:"));
+    uris?.split_whitespace().next().map(str::to_owned)
+}
+
 fn stanza_of(own: &str, release: &str) -> Option<String> {
     let stanza = own.split("\n\n").find(|stanza| {
         let suites = stanza.lines().find_map(|line| line.strip_prefix("Suites:"));

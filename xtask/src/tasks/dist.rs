@@ -13,7 +13,7 @@ use crate::{postgres, repository, shell};
 
 pub(crate) const TASK: Task = Task {
     name: "dist",
-    summary: "builds target/dist/pgclinic, one static file, and its packages, and tries all of them; --pgclinic BIN packs that program",
+    summary: "builds target/dist/pgclinic, one static file, and its packages, and tries all of them; --pgclinic BIN packs that program; --debian RELEASE tries them in a fresh Debian too, by debootstrap",
     in_ci: Some(&[]),
     run,
 };
@@ -21,9 +21,10 @@ pub(crate) const TASK: Task = Task {
 fn run(words: &[String]) -> Outcome {
     let mut args = Args::new(words);
     let given = args.value("--pgclinic")?;
+    let debian = args.value("--debian")?;
     args.finish()?;
     if let Some(binary) = given {
-        return packed(&PathBuf::from(binary));
+        return packed(&PathBuf::from(binary), debian.as_deref());
     }
     let binary = build()?;
     linked_statically(&binary)?;
@@ -37,15 +38,15 @@ fn run(words: &[String]) -> Outcome {
         Some(0) => try_in_chroot(&binary)?,
         _ => println!("not tried in a chroot: that needs root"),
     }
-    packed(&binary)
+    packed(&binary, debian.as_deref())
 }
 
-fn packed(binary: &Path) -> Outcome {
+fn packed(binary: &Path, debian: Option<&str>) -> Outcome {
     let packages = packages::make(binary)?;
     for file in packages.files() {
         println!("{}", file.display());
     }
-    try_packages::all(&packages)
+    try_packages::all(&packages, debian)
 }
 
 /// Naming the target keeps build scripts and macros, which run here, out of the static linking.

@@ -6,7 +6,7 @@ use std::path::Path;
 use super::packages::Packages;
 use crate::shell::{self, at};
 use crate::task::Outcome;
-use crate::{postgres, repository};
+use crate::{apt, postgres, repository};
 
 /// What must be there, below the prefix.
 const FILES: [&str; 4] = [
@@ -16,8 +16,11 @@ const FILES: [&str; 4] = [
     "share/fish/vendor_completions.d/pgclinic.fish",
 ];
 
-/// Tries all of them.
-pub(super) fn all(packages: &Packages) -> Outcome {
+/// Where programs lie in a root of Debian.
+const IN_DEBIAN: &str = "/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+
+/// Tries all of them; in a fresh Debian of this release too.
+pub(super) fn all(packages: &Packages, release: Option<&str>) -> Outcome {
     let scratch = postgres::scratch("packages")?;
     script(packages, scratch.path())?;
     println!("install.sh: installs, removes, and refuses a damaged archive");
@@ -25,8 +28,14 @@ pub(super) fn all(packages: &Packages) -> Outcome {
         return Ok(());
     };
     if postgres::user_id() == Some(0) {
-        debian(deb, &scratch.path().join("root"))?;
+        let root = scratch.path().join("root");
+        nothing_installed(&root)?;
+        debian(deb, &root)?;
         println!("the Debian package: installs and can be removed");
+    }
+    if let Some(release) = release {
+        fresh_debian(packages, release, &scratch.path().join("debian"))?;
+        println!("Debian {release}: the package and install.sh work, and so does pgclinic demo");
     }
     lintian(deb)
 }
@@ -75,13 +84,47 @@ fn are_there(prefix: &Path, page: &str) -> Outcome {
     }
 }
 
-fn debian(deb: &Path, root: &Path) -> Outcome {
+fn nothing_installed(root: &Path) -> Outcome {
     let database = root.join("var/lib/dpkg");
     for folder in ["info", "updates"] {
         let folder = database.join(folder);
         std::fs::create_dir_all(&folder).map_err(at(&folder))?;
     }
-    std::fs::write(database.join("status"), "").map_err(at(&database))?;
+    std::fs::write(database.join("status"), "").map_err(at(&database))
+}
+
+/// Nothing but what every Debian has.
+fn fresh_debian(packages: &Packages, release: &str, root: &Path) -> Outcome {
+    let mut make = shell::command("debootstrap", &["--variant=minbase", release]);
+    shell::capture(make.arg(root).args(apt::mirror()))?;
+    if let Some(deb) = &packages.deb {
+        debian(deb, root)?;
+    }
+    let handed = root.join("handed");
+    std::fs::create_dir(&handed).map_err(at(&handed))?;
+    for name in [
+        "install.sh".as_ref(),
+        "SHA256SUMS".as_ref(),
+        packages.archive.as_path(),
+    ] {
+        let from = packages.folder.join(name);
+        let name = from.file_name().unwrap_or_default();
+        std::fs::copy(&from, handed.join(name)).map_err(at(&from))?;
+    }
+    let as_somebody_would =
+        "sh /handed/install.sh && pgclinic demo && sh /handed/install.sh --uninstall";
+    let mut chroot = shell::command("chroot", &[]);
+    chroot.arg(root).args(["sh", "-ec", as_somebody_would]);
+    let said = shell::capture(chroot.env_clear().env("PATH", IN_DEBIAN))?;
+    match said.contains("The cluster is as it was.")
+        && !root.join("usr/local/bin/pgclinic").exists()
+    {
+        true => Ok(()),
+        false => Err(format!("in Debian {release}: {said}")),
+    }
+}
+
+fn debian(deb: &Path, root: &Path) -> Outcome {
     let dpkg = || {
         let mut command = shell::command("dpkg", &["--log=/dev/null"]);
         command.arg(format!("--root={}", root.display()));
@@ -91,7 +134,7 @@ fn debian(deb: &Path, root: &Path) -> Outcome {
     are_there(&root.join("usr"), "share/man/man1/pgclinic-check.1.gz")?;
     let mut run = shell::command("chroot", &[]);
     run.arg(root).args(["/usr/bin/pgclinic", "--version"]);
-    shell::capture(run.env_clear().env("PATH", "/usr/sbin:/usr/bin"))?;
+    shell::capture(run.env_clear().env("PATH", IN_DEBIAN))?;
     shell::capture(dpkg().args(["-r", "pgclinic"]))?;
     if root.join("usr/bin/pgclinic").exists() {
         return Err("the program is left where the package was removed".into());
