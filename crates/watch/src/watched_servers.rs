@@ -2,6 +2,9 @@
 //!
 //! A server that does not answer keeps nobody waiting: after a while the others are shown without
 //! it, and its last answer is shown until that is too old.
+//!
+//! What was read goes from the thread to the one that asks for documents, which makes them: were
+//! they made in fifty threads, the memory of each would keep as much as one takes.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
@@ -10,7 +13,7 @@ use std::time::{Duration, Instant};
 use pgclinic_model::document::{
     SignState, Target, Tool, WATCH_SCHEMA, WatchDocument, WatchedTarget,
 };
-use pgclinic_servers::ConnectionTarget;
+use pgclinic_servers::{ConnectionTarget, SqlError};
 
 use crate::scrub::FileSources;
 use crate::watcher::{Thoroughness, WatchOptions, Watcher};
@@ -37,12 +40,18 @@ pub struct WatchedServers {
     begun: Instant,
 }
 
+/// A watcher on its way to its thread, and back with what came of it.
+type Request = (Box<Watcher>, Thoroughness);
+type Answer = (Box<Watcher>, Result<(), SqlError>);
+
 /// A server with the thread that asks it.
 #[derive(Debug)]
 struct OwnThread {
     spec: String,
-    requests: Sender<Thoroughness>,
-    answers: Receiver<WatchedTarget>,
+    /// Nothing while its thread has it.
+    watcher: Option<Box<Watcher>>,
+    requests: Sender<Request>,
+    answers: Receiver<Answer>,
     asked_at: Option<Instant>,
     last: Option<WatchedTarget>,
     files: FileSources,
@@ -109,9 +118,10 @@ impl OwnThread {
         let watcher = Watcher::new(target, options.clone()).with_files(files.clone());
         let (requests, inbox) = channel();
         let (outbox, answers) = channel();
-        std::thread::spawn(move || answer_all(watcher, &inbox, &outbox));
+        std::thread::spawn(move || answer_all(&inbox, &outbox));
         Self {
             spec,
+            watcher: Some(Box::new(watcher)),
             requests,
             answers,
             asked_at: None,
@@ -122,7 +132,9 @@ impl OwnThread {
 
     /// Once, until it has answered.
     fn ask(&mut self, thoroughness: Thoroughness) {
-        if self.asked_at.is_none() && self.requests.send(thoroughness).is_ok() {
+        if let Some(watcher) = self.watcher.take()
+            && self.requests.send((watcher, thoroughness)).is_ok()
+        {
             self.asked_at = Some(Instant::now());
         }
     }
@@ -130,7 +142,9 @@ impl OwnThread {
     fn answer(&mut self, end: Instant) -> WatchedTarget {
         let left = end.saturating_duration_since(Instant::now());
         match self.answers.recv_timeout(left) {
-            Ok(answer) => {
+            Ok((watcher, asked)) => {
+                let answer = watcher.shown(&asked);
+                self.watcher = Some(watcher);
                 self.asked_at = None;
                 self.last = Some(answer.clone());
                 answer
@@ -173,13 +187,10 @@ impl OwnThread {
     }
 }
 
-fn answer_all(
-    mut watcher: Watcher,
-    inbox: &Receiver<Thoroughness>,
-    outbox: &Sender<WatchedTarget>,
-) {
-    while let Ok(thoroughness) = inbox.recv() {
-        if outbox.send(watcher.sample(thoroughness)).is_err() {
+fn answer_all(inbox: &Receiver<Request>, outbox: &Sender<Answer>) {
+    while let Ok((mut watcher, thoroughness)) = inbox.recv() {
+        let asked = watcher.read(thoroughness);
+        if outbox.send((watcher, asked)).is_err() {
             return;
         }
     }

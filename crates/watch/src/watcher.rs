@@ -120,6 +120,12 @@ impl Watcher {
 
     /// Reads every sign that is due; a server that does not answer is no error but an answer.
     pub fn sample(&mut self, thoroughness: Thoroughness) -> WatchedTarget {
+        let asked = self.read(thoroughness);
+        self.shown(&asked)
+    }
+
+    /// Reads every sign that is due.
+    pub(crate) fn read(&mut self, thoroughness: Thoroughness) -> Result<(), SqlError> {
         let begin = Instant::now();
         let had_session = self.session.is_some();
         let mut asked = self.ask(thoroughness);
@@ -128,18 +134,20 @@ impl Watcher {
             asked = self.ask(thoroughness);
         }
         self.sample_s = Some(begin.elapsed().as_secs_f64());
+        if asked.is_err() {
+            self.session = None;
+        } else if !self.present().is_refused(signs::probes().into_iter()) {
+            let now = SystemTime::now().duration_since(UNIX_EPOCH).ok();
+            self.complete_at = now.map(|now| now.as_secs_f64());
+        }
+        asked
+    }
+
+    /// What came of the last reading.
+    pub(crate) fn shown(&self, asked: &Result<(), SqlError>) -> WatchedTarget {
         match asked {
-            Ok(()) => {
-                if !self.present().is_refused(signs::probes().into_iter()) {
-                    let now = SystemTime::now().duration_since(UNIX_EPOCH).ok();
-                    self.complete_at = now.map(|now| now.as_secs_f64());
-                }
-                self.document()
-            }
-            Err(error) => {
-                self.session = None;
-                self.unreachable(&error)
-            }
+            Ok(()) => self.document(),
+            Err(error) => self.unreachable(error),
         }
     }
 
@@ -287,9 +295,9 @@ impl Watcher {
 
     fn document(&self) -> WatchedTarget {
         let sample = self.present();
-        let signs: Vec<_> = signs::signs()
-            .map(|sign| assess::sign(sign, &sample))
-            .collect();
+        let signs = signs::signs().map(|sign| assess::sign(sign, &sample));
+        // With no room to spare: this is kept as long as the sample is shown.
+        let signs = Vec::from(signs.collect::<Box<[_]>>());
         let scrub = self.scrub.as_ref();
         WatchedTarget {
             target: self.described(),

@@ -462,6 +462,36 @@ fn ask(address: SocketAddr, request: &str) -> String {
 }
 
 #[test]
+fn of_many_servers_each_sign_says_once_what_it_means() {
+    let copy = copy_of(&seed(&server(15), Checksums::On));
+    let mut server = copy.start().expect("a server");
+    let databases = ["d1", "d2", "d3", "d4", "d5", "d6"];
+    let mut session = server.connect("postgres").expect("a session");
+    for name in databases {
+        let create = format!("CREATE DATABASE {name}");
+        session.execute(&create).expect("a database");
+    }
+    let own = url(&server, "postgres");
+    let urls = databases.map(|name| own.replace("/clinic?", &format!("/{name}?")));
+    let page = |servers: usize| {
+        let urls = urls.iter().take(servers).map(String::as_str);
+        let words = ["watch", "--once", "--format", "html"];
+        pgclinic(&words.into_iter().chain(urls).collect::<Vec<_>>())
+            .exits(0)
+            .out
+    };
+    let (meaning, place) = ("<dt>settled by</dt>", "id=\"meaning-connections\"");
+    let link = "href=\"#meaning-connections\">meaning";
+    let (one, six) = (page(1), page(6));
+    let signs = one.matches(meaning).count();
+    assert!(signs > 40, "{signs}");
+    assert_eq!(six.matches(meaning).count(), signs);
+    let found = [&one, &six].map(|own| (own.matches(place).count(), own.matches(link).count()));
+    assert_eq!(found, [(0, 0), (1, 6)]);
+    server.stop(StopMode::Fast).expect("a stop");
+}
+
+#[test]
 fn other_machines_are_not_served_and_words_are_checked_first() {
     let url = "postgres://nobody@127.0.0.1:1/none";
     let refused = pgclinic(&["watch", url, "--listen", "0.0.0.0:9187"]).exits(2);

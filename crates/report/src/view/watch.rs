@@ -1,5 +1,7 @@
 //! Live signs of running servers.
 
+use std::collections::BTreeSet;
+
 use pgclinic_model::document::{
     AlertDelivery, SettingAdvice, SignKind, SignState, WatchDocument, WatchedSign, WatchedTarget,
 };
@@ -20,6 +22,25 @@ const VALUES_OF_MANY: usize = 10;
 /// More servers than this are many.
 const FEW_SERVERS: usize = 5;
 
+/// How many there are on a page.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Servers {
+    /// Each sign has its meaning beside it.
+    Few,
+    /// Each sign leads to its meaning, which stands on the page once.
+    Many,
+}
+
+impl Servers {
+    /// Values of a sign in a table, at most.
+    fn values(self) -> usize {
+        match self {
+            Servers::Few => VALUES_SHOWN,
+            Servers::Many => VALUES_OF_MANY,
+        }
+    }
+}
+
 pub(super) fn view(document: &WatchDocument, options: &Options<'_>) -> View {
     let own = document.state();
     let verdict = Verdict::new(tone(own), state(own), extent(document))
@@ -29,19 +50,22 @@ pub(super) fn view(document: &WatchDocument, options: &Options<'_>) -> View {
     let mut blocks = vec![Block::Verdict(verdict)];
     blocks.extend(deliveries(&document.deliveries));
     let is_one = document.targets.len() == 1;
-    let most = if document.targets.len() > FEW_SERVERS {
-        VALUES_OF_MANY
+    let servers = if document.targets.len() > FEW_SERVERS {
+        Servers::Many
     } else {
-        VALUES_SHOWN
+        Servers::Few
     };
     for target in &document.targets {
-        let own = of_target(target, most);
+        let own = of_target(target, servers);
         if is_one {
             blocks.extend(own);
         } else {
             let title = Words::default().strong(&target.target.spec);
             blocks.push(section(title).about(state(target.state)).of(own));
         }
+    }
+    if servers == Servers::Many {
+        blocks.push(meanings(&document.targets));
     }
     let subject = match document.targets.as_slice() {
         [only] => only.target.spec.clone(),
@@ -111,8 +135,7 @@ fn server(target: &WatchedTarget) -> String {
     parts.join(", ")
 }
 
-/// With so many values of each sign at most.
-fn of_target(target: &WatchedTarget, most: usize) -> Vec<Block> {
+fn of_target(target: &WatchedTarget, servers: Servers) -> Vec<Block> {
     if let Some(why) = &target.unreachable {
         let title = card(Tone::Bad, "It gives no answer");
         return vec![title.of(vec![text(why)])];
@@ -121,11 +144,23 @@ fn of_target(target: &WatchedTarget, most: usize) -> Vec<Block> {
     blocks.extend(card(Tone::Plain, "What stands out").unless_empty(stand_out(target)));
     blocks.extend(damaged_pages(target));
     blocks.extend(logged(target));
+    let all = all_signs(target, servers);
+    match servers {
+        Servers::Few => blocks.extend(all),
+        // A screen for each of fifty servers is no glance.
+        Servers::Many => blocks.push(fold(Fold::Plain, false, "All signs").of(all)),
+    }
+    blocks
+}
+
+/// Family by family, with the settings and what cannot be read.
+fn all_signs(target: &WatchedTarget, servers: Servers) -> Vec<Block> {
+    let mut blocks = Vec::new();
     let mut signs = target.signs.as_slice();
     while let Some(first) = signs.first() {
         let end = signs.iter().position(|own| own.family != first.family);
         let (own, rest) = signs.split_at(end.unwrap_or(signs.len()));
-        blocks.extend(family(own, most));
+        blocks.extend(family(own, servers));
         signs = rest;
     }
     blocks.extend(advice(&target.advice));
@@ -149,7 +184,7 @@ fn stand_out(target: &WatchedTarget) -> Vec<Block> {
     reasons_of(own)
 }
 
-fn family(signs: &[WatchedSign], most: usize) -> Vec<Block> {
+fn family(signs: &[WatchedSign], servers: Servers) -> Vec<Block> {
     let title = signs.first().map_or("", |own| own.family.as_str());
     let available = signs.iter().filter(|own| own.not_available.is_none());
     let rows = available.clone().map(|own| {
@@ -161,7 +196,7 @@ fn family(signs: &[WatchedSign], most: usize) -> Vec<Block> {
         .fault(own.state == SignState::Critical)
     });
     let table = Table::new(columns("Sign | Now > | What it is"), rows).unless_empty();
-    let folds = available.map(|own| sign(own, most)).collect();
+    let folds = available.map(|own| sign(own, servers)).collect();
     let blocks = vec![in_terminal(table), on_page(folds)];
     if signs.iter().all(|own| own.not_available.is_some()) {
         return Vec::new();
@@ -184,7 +219,7 @@ fn title_of(family: &str) -> String {
 }
 
 /// A sign on the page: figure and line in sight, its meaning one click away.
-fn sign(own: &WatchedSign, most: usize) -> Block {
+fn sign(own: &WatchedSign, servers: Servers) -> Block {
     let mut title = Words::default()
         .strong(&own.name)
         .plain(format!(" {} ", headline(own)));
@@ -197,14 +232,30 @@ fn sign(own: &WatchedSign, most: usize) -> Block {
     if own.state > SignState::Ok {
         title = title.and(Look::Tag(tone(own.state)), state(own.state));
     }
+    if servers == Servers::Many {
+        let place = format!("#{}", place_of_meaning(own));
+        title = title.plain(" ").and(Look::Link(place), "meaning");
+    }
     let mut blocks = vec![text(own.finding.as_deref().unwrap_or(&own.summary))];
-    blocks.extend(values(own, most));
+    blocks.extend(values(own, servers.values()));
     blocks.extend(
         own.no_rates
             .as_ref()
             .map(|why| text(format!("no rates: {why}"))),
     );
-    blocks.extend(entries(
+    if servers == Servers::Few {
+        blocks.extend(meaning_of(own));
+    }
+    let kind = if own.state == SignState::Critical {
+        Fold::Fault
+    } else {
+        Fold::Item
+    };
+    fold(kind, false, title).of(blocks)
+}
+
+fn meaning_of(own: &WatchedSign) -> Vec<Block> {
+    entries(
         12,
         [
             ("what", words(&own.summary)),
@@ -213,13 +264,25 @@ fn sign(own: &WatchedSign, most: usize) -> Block {
             ("settled by", words(&own.settled_by)),
             ("metric", Words::default().code(&own.metric)),
         ],
-    ));
-    let kind = if own.state == SignState::Critical {
-        Fold::Fault
-    } else {
-        Fold::Item
-    };
-    fold(kind, false, title).of(blocks)
+    )
+}
+
+fn place_of_meaning(own: &WatchedSign) -> String {
+    format!("meaning-{}", own.name)
+}
+
+/// What each sign means, once for all servers.
+fn meanings(targets: &[WatchedTarget]) -> Block {
+    let mut seen = BTreeSet::new();
+    let signs = targets.iter().flat_map(|own| &own.signs);
+    let once = signs.filter(|own| own.not_available.is_none() && seen.insert(&own.name));
+    let folds = once.map(|own| {
+        let title = Words::default().strong(&own.name);
+        let place = place_of_meaning(own);
+        fold(Fold::Item, false, title).id(place).of(meaning_of(own))
+    });
+    let all = section("What the signs mean").id("meanings");
+    on_page(vec![all.of(folds.collect())])
 }
 
 fn values(own: &WatchedSign, most: usize) -> Vec<Block> {

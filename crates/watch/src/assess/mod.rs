@@ -164,6 +164,7 @@ pub(crate) fn sign(sign: &Sign, sample: &Sample<'_>) -> WatchedSign {
         own.values.sort_by(|a, b| b.value.total_cmp(&a.value));
     }
     own.values.truncate(most);
+    own.values.shrink_to_fit();
     own
 }
 
@@ -232,7 +233,7 @@ fn of_column(
     let table = sample.table(probe)?;
     let at = probe.cell_of(column).ok_or("there is no such figure")?;
     let mut no_rates = None;
-    let mut values = Vec::new();
+    let mut values = Vec::with_capacity(table.rows.len());
     for row in &table.rows {
         let Some(value) = row.cells.get(at).copied().flatten() else {
             continue;

@@ -101,17 +101,24 @@ fn spark(figures: &[f64]) -> String {
         .iter()
         .enumerate()
         .filter(|(_, own)| own.is_finite());
-    let points = places.map(|(at, own)| {
-        let height = if range > 0.0 {
-            (own - low) / range
-        } else {
-            0.0
-        };
-        format!(
-            "{:.1},{:.1}",
-            at as f64 / last * 120.0,
-            14.0 - height * 12.0
-        )
-    });
-    points.collect::<Vec<_>>().join(" ")
+    let points: Vec<(String, String)> = places
+        .map(|(at, own)| {
+            let height = if range > 0.0 {
+                (own - low) / range
+            } else {
+                0.0
+            };
+            let (x, y) = (at as f64 / last * 120.0, 14.0 - height * 12.0);
+            (format!("{x:.1}"), format!("{y:.1}"))
+        })
+        .collect();
+    // Of a level stretch its ends are enough: most figures of an idle server are one.
+    let is_within = |at: usize| {
+        let height = |at: usize| points.get(at).map(|(_, y)| y);
+        let before = at.checked_sub(1).and_then(height);
+        before.is_some() && before == height(at) && height(at + 1) == height(at)
+    };
+    let kept = points.iter().enumerate().filter(|(at, _)| !is_within(*at));
+    let kept = kept.map(|(_, (x, y))| format!("{x},{y}"));
+    kept.collect::<Vec<_>>().join(" ")
 }
