@@ -138,8 +138,18 @@ impl PageComparison<'_> {
         };
         let lsn = a.lsn.max(b.lsn);
         if own.is_empty && self.may_have_grown_again(older, lsn, block) {
+            let side = match older {
+                Copy::A => self.a,
+                Copy::B => self.b,
+            };
+            // Beside a server such blocks come and go; at rest one may as well be damage.
+            let way = if side.cluster.is_running() {
+                Difference::Missing
+            } else {
+                Difference::Undecided
+            };
             let why = "it is empty, and the file may have been truncated and have grown since";
-            return (Difference::Missing, Some(older), why.into());
+            return (way, Some(older), why.into());
         }
         let (way, why) = self.older(older, lsn, block);
         (way, Some(older), why)

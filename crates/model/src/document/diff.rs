@@ -59,7 +59,8 @@ pub enum Difference {
     Lost,
     /// Changed on one timeline or on both after the copies parted; neither is the later version.
     Parted,
-    /// The copies are of different timelines, and nothing tells where they parted.
+    /// Nothing tells whether WAL explains it: of different timelines, where the copies parted; of
+    /// an empty block at rest, whether the file was truncated and grew again.
     Undecided,
     /// One copy cannot be read.
     Unreadable,
