@@ -291,6 +291,14 @@ impl Cluster {
         matches!(self.state, State::Running { .. })
     }
 
+    /// What the control file says at this moment, which may be another than when it was opened.
+    pub fn is_in_production_now(&self) -> bool {
+        read_control(self.source().as_ref()).is_ok_and(|own| {
+            own.trusted()
+                .is_some_and(|own| own.state == control_file::State::InProduction)
+        })
+    }
+
     /// A part of its files is known not to be there: one that is missing, or short, proves nothing.
     pub fn is_partial(&self) -> bool {
         self.state.is_partial()

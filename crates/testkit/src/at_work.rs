@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 
 use pgclinic_cluster::{Catalog, Cluster};
-use pgclinic_servers::{Checksums, Server, Session, SqlError, StartOptions};
+use pgclinic_servers::{Checksums, Server, Session, SqlError, StartOptions, StopMode};
 
 use crate::{TempCopy, all_majors, copy_of, seed};
 
@@ -107,6 +107,42 @@ impl Load {
         let ended = self.threads.into_iter();
         ended.map(|thread| thread.join().expect("no panic")).sum()
     }
+}
+
+/// Does the work while the server on the copy is started, changes pages, and is stopped or killed,
+/// over and over. Work that panics ends that too, so that its test fails instead of waiting.
+pub fn while_it_restarts(copy: &TempCopy, work: impl FnOnce()) {
+    let stop = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let restarts = scope.spawn(|| restarted(copy, &stop));
+        let ending = EndsOnDrop(&stop);
+        work();
+        drop(ending);
+        assert!(restarts.join().expect("no panic") > 0);
+    });
+}
+
+struct EndsOnDrop<'a>(&'a AtomicBool);
+
+impl Drop for EndsOnDrop<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+fn restarted(copy: &TempCopy, stop: &AtomicBool) -> u64 {
+    let mut count = 0;
+    while !stop.load(Ordering::Relaxed) {
+        let mut server = copy.start_with(&busy()).expect("a server");
+        execute(&server, "UPDATE public.docs SET id = id");
+        match count % 3 {
+            0 => server.stop(StopMode::Fast).expect("a stop"),
+            1 => server.stop(StopMode::Immediate).expect("a stop"),
+            _ => server.kill(),
+        }
+        count += 1;
+    }
+    count
 }
 
 /// What is asked of a statement's end.

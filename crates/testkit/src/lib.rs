@@ -21,7 +21,9 @@ mod standbys;
 mod temp_copy;
 
 pub use archives::{Packing, archived};
-pub use at_work::{CHANGES, Load, busy, clinic, execute, overwrite, started, value};
+pub use at_work::{
+    CHANGES, Load, busy, clinic, execute, overwrite, started, value, while_it_restarts,
+};
 pub use backups::{
     Backups, as_primary, base_backup, plain_backup, streamed_backup, with_summaries,
 };

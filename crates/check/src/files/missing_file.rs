@@ -48,7 +48,10 @@ impl DatabaseCheck for MissingFile {
             let begins = main
                 .and_then(|files| files.segments.first())
                 .is_some_and(|first| first.number == 0);
-            if !begins && is_absent(database, &inventory, relation) {
+            if !begins
+                && is_settled(database.cluster, relation)
+                && is_absent(database, &inventory, relation)
+            {
                 missing
                     .entry((relation.tablespace, relation.filenode))
                     .or_insert(relation);
@@ -119,6 +122,15 @@ fn report_logged(database: &DatabaseContext<'_>, inventory: &Inventory<'_>, out:
 fn has_unlogged_files(cluster: &Cluster) -> bool {
     let control = cluster.control.trusted();
     cluster.is_running() && control.is_some_and(|own| own.state == ControlState::InProduction)
+}
+
+/// A server that crashed since it was first looked at removes the files of unlogged relations and
+/// makes them again at the end of its recovery: only of one in production is their absence one, and
+/// the file has to be looked for after this.
+fn is_settled(cluster: &Cluster, relation: &Relation) -> bool {
+    relation.persistence != Persistence::Unlogged
+        || !cluster.is_running()
+        || cluster.is_in_production_now()
 }
 
 /// Nothing has its name. A link to a file serves the server, and what is out of reach may be whole:
