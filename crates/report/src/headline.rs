@@ -158,9 +158,10 @@ fn coverage(document: &CheckDocument) -> String {
     if coverage.bytes_seen == 0 {
         return format!("checked nothing in {time}");
     }
+    // How much lies in what cannot be listed or opened is not known.
+    let unreadable = coverage.directories_unreadable + coverage.relations_unreadable;
     let percent = match words::percent(coverage.bytes_checked, coverage.bytes_seen) {
-        // How much lies in a directory that cannot be listed is not known.
-        all if all == "100" && coverage.directories_unreadable > 0 => "less than 100".into(),
+        all if all == "100" && unreadable > 0 => "less than 100".into(),
         percent => percent,
     };
     let bytes = words::bytes(coverage.bytes_seen);

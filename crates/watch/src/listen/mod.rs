@@ -65,6 +65,16 @@ pub fn serve(
     Ok(())
 }
 
+/// Says that the run is over as it goes out of scope, also by a panic, so that whoever serves beside
+/// it ends too.
+pub struct OverOnDrop<'a>(pub &'a AtomicBool);
+
+impl Drop for OverOnDrop<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
 /// What every connection needs.
 #[derive(Clone)]
 struct Served {
@@ -242,12 +252,14 @@ mod tests {
                     stream
                 })
                 .collect();
+            let _over = OverOnDrop(&is_over);
             let mut stream = TcpStream::connect(address).expect("a connection");
+            let limit = Some(Duration::from_secs(60));
+            stream.set_read_timeout(limit).expect("a limit");
             let request = b"GET /json HTTP/1.1\r\nHost: localhost\r\n\r\n";
             stream.write_all(request).expect("a request");
             let mut answer = String::new();
             stream.read_to_string(&mut answer).expect("an answer");
-            is_over.store(true, Ordering::Relaxed);
             assert!(answer.starts_with("HTTP/1.1 200 OK"), "{answer}");
             drop(idle);
         });

@@ -1,14 +1,14 @@
 //! `watch --listen`: what is served is made of the last sample when somebody asks for it.
 
 use std::net::{SocketAddr, TcpListener};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use pgclinic_model::document::WatchDocument;
 use pgclinic_report::{Document, Exposition, Options, by_name, watch_metrics};
 use pgclinic_watch::Thoroughness;
-use pgclinic_watch::listen::{Access, PageKind, Pages, SharedPages, serve};
+use pgclinic_watch::listen::{Access, OverOnDrop, PageKind, Pages, SharedPages, serve};
 
 use super::Arguments;
 use super::watching::Watching;
@@ -42,8 +42,9 @@ pub(super) fn run(
     let (shared, is_over) = (SharedPages::default(), AtomicBool::new(false));
     std::thread::scope(|scope| {
         let server = scope.spawn(|| serve(&listener, &shared, access, &is_over));
+        let over = OverOnDrop(&is_over);
         let ended = renewed(arguments, servers, &shared, world);
-        is_over.store(true, Ordering::Relaxed);
+        drop(over);
         let served = server.join();
         ended?;
         match served {

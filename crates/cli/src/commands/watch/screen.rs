@@ -7,6 +7,7 @@ use std::time::Duration;
 use pgclinic_model::document::WatchDocument;
 use pgclinic_report::{Document, WatchScreen};
 use pgclinic_watch::Thoroughness;
+use pgclinic_watch::listen::OverOnDrop;
 
 use super::Arguments;
 use super::raw_terminal::{Pressed, RawTerminal, pressed, size};
@@ -28,9 +29,8 @@ pub(super) fn run(
     let (sender, receiver) = channel();
     let ended = std::thread::scope(|scope| {
         scope.spawn(|| sampled(servers, interval, &is_over, sender));
-        let ended = shown(arguments, &receiver, world);
-        is_over.store(true, Ordering::Relaxed);
-        ended
+        let _over = OverOnDrop(&is_over);
+        shown(arguments, &receiver, world)
     });
     // While the screen is there nothing may be written over it.
     Arguments::say_failures(servers, world);
