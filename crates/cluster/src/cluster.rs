@@ -218,6 +218,12 @@ impl Cluster {
         self.state.replayed()?.end
     }
 
+    /// Pages that were changed after the end of WAL that was replayed, and that an image of it hides
+    /// now: some WAL is missing.
+    pub fn pages_later_than_replay(&self) -> u64 {
+        self.state.replayed().map_or(0, |own| own.later_pages)
+    }
+
     /// Where all write-ahead log ends that there is, if nothing says that some is missing: no page
     /// can have been changed later. `None` where the control file alone tells that nothing is to be
     /// recovered, so that nobody asks for WAL.

@@ -113,6 +113,8 @@ pub struct ReplayInMemory {
     /// Main forks that its records truncated, and the fewest blocks that each had: indexes as they
     /// lie there may still lead past them.
     pub(crate) truncated: BTreeMap<FileNumber, u32>,
+    /// Pages that were changed later than its last record, and lie under an image of it.
+    pub(crate) later_pages: u64,
 }
 
 /// What is known of a cluster behind a complete recovery.
@@ -181,7 +183,7 @@ impl State {
 }
 
 impl ReplayInMemory {
-    pub(crate) fn of(replay: &Replay, applied: Applied) -> Self {
+    pub(crate) fn of(replay: &Replay, applied: Applied, later_pages: u64) -> Self {
         let recovered = || Recovered {
             next_xid: replay.next_xid,
             next_multi: replay.next_multi,
@@ -193,6 +195,7 @@ impl ReplayInMemory {
             end: replay.is_complete().then_some(replay.end.record),
             recovered: (applied == Applied::All).then(recovered),
             truncated: replay.truncated_to(),
+            later_pages,
         }
     }
 }

@@ -68,6 +68,8 @@ pub(crate) struct PageComparison<'a> {
     /// The copy without the file names it in its own catalogs, and no server or recovery is to
     /// bring it there.
     pub(crate) is_missed: bool,
+    /// The length that the catalogs of A and of B gave it last.
+    pub(crate) relpages: (Option<u64>, Option<u64>),
     /// Its files.
     pub(crate) pair: &'a Pair,
 }
@@ -79,7 +81,7 @@ struct Version {
     fault: Option<String>,
 }
 
-impl PageComparison<'_> {
+impl<'a> PageComparison<'a> {
     /// Both copies have the block, and it differs.
     pub(crate) fn differing(&self, a: &[u8], b: &[u8], block: BlockNo) -> DiffBlock {
         let (own_a, own_b) = (self.a.version(a, block), self.b.version(b, block));
@@ -156,19 +158,61 @@ impl PageComparison<'_> {
     }
 
     /// VACUUM gave the end of a table back after the other copy began, and the file has grown
-    /// since: what was not used of the new end is empty, and no WAL speaks of it. Indexes are never
-    /// truncated.
+    /// since: what was not used of the new end is empty, and no WAL speaks of it.
     fn may_have_grown_again(&self, empty: Copy, lsn: Lsn, block: BlockNo) -> bool {
-        let (side, files, tail, other) = match empty {
-            Copy::A => (self.a, &self.pair.a, &self.pair.tail_a, self.b),
-            Copy::B => (self.b, &self.pair.b, &self.pair.tail_b, self.a),
-        };
+        self.is_later(empty) && self.is_all_new(empty, u64::from(block) + 1, lsn)
+    }
+
+    /// Everything from this block on was made after the other copy began. Indexes are never
+    /// truncated, so that theirs tells nothing.
+    fn is_all_new(&self, copy: Copy, first: u64, lsn: Lsn) -> bool {
+        let (side, other) = self.side_and_other(copy);
+        let (files, tail) = self.pair.of(copy);
         let begun = other.position.map_or(lsn, |own| own.redo.max(lsn));
         let may_be_table = matches!(self.method, None | Some(AccessMethod::Heap));
-        let Some(files) = files.as_ref().filter(|_| may_be_table) else {
+        let Some(files) = files.filter(|_| may_be_table) else {
             return false;
         };
-        self.is_later(empty) && !tail.has_one_as_old((side.cluster, files), block, begun)
+        !tail.has_one_as_old((side.cluster, files), first, begun)
+    }
+
+    fn side_and_other(&self, copy: Copy) -> (Side<'a>, Side<'a>) {
+        match copy {
+            Copy::A => (self.a, self.b),
+            Copy::B => (self.b, self.a),
+        }
+    }
+
+    /// The later copy does not have the block. Its file was removed, or a VACUUM gave its end back:
+    /// then `relpages` is what that VACUUM left, and whatever stands behind it is newer. At rest
+    /// nothing else speaks for that, and what a server at work writes meanwhile is settled by none.
+    fn cut(&self, lacking: Copy, lsn: Lsn) -> (Difference, String) {
+        let cluster = self.side_and_other(lacking).0.cluster;
+        let is_at_rest = !cluster.is_running() && !cluster.needs_recovery();
+        let (files, _) = self.pair.of(lacking);
+        let Some(files) = files.filter(|_| is_at_rest) else {
+            let why = "the copy without it is the later one, and its file may have been truncated or removed";
+            return (Difference::Missing, why.into());
+        };
+        let blocks = files.blocks(cluster.build.block_size, cluster.build.segment_bytes);
+        let left = match lacking {
+            Copy::A => self.relpages.0,
+            Copy::B => self.relpages.1,
+        };
+        match left {
+            Some(left) if left <= blocks && self.is_all_new(lacking, left, lsn) => {
+                let why = format!("the copy without it is the later one, and by its relpages {left} VACUUM may have truncated it");
+                (Difference::Missing, why)
+            }
+            Some(left) => {
+                let why = format!("the copy without it is the later one and has {blocks} blocks; its relpages {left} speaks of no truncation");
+                (Difference::Undecided, why)
+            }
+            None => {
+                let why = format!("the copy without it is the later one and has {blocks} blocks; nothing tells whether it was truncated");
+                (Difference::Undecided, why)
+            }
+        }
     }
 
     fn is_later(&self, copy: Copy) -> bool {
@@ -216,11 +260,7 @@ impl PageComparison<'_> {
                 Difference::Lost,
                 "the copy without the file names it in its pg_class".to_owned(),
             ),
-            Kinship::Line if self.is_later(lacking) => (
-                Difference::Missing,
-                "the copy without it is the later one, and its file may have been truncated or removed"
-                    .to_owned(),
-            ),
+            Kinship::Line if self.is_later(lacking) => self.cut(lacking, own.lsn),
             Kinship::Line => match self.older(lacking, own.lsn, block) {
                 (Difference::Stale, why) => (Difference::Lost, why),
                 (_, why) => (Difference::Missing, why),

@@ -54,6 +54,14 @@ impl Pair {
         self.b.as_ref()
     }
 
+    /// The files in this copy, and what lies behind a place in them.
+    pub(crate) fn of(&self, copy: Copy) -> (Option<&ForkFiles>, &Tail) {
+        match copy {
+            Copy::A => (self.a(), &self.tail_a),
+            Copy::B => (self.b(), &self.tail_b),
+        }
+    }
+
     /// The files of one of them, for its names.
     pub(crate) fn any(&self) -> Option<&ForkFiles> {
         self.a.as_ref().or(self.b.as_ref())
@@ -83,11 +91,20 @@ impl Names {
 
     /// This copy's own catalogs name the files.
     pub(crate) fn name(&self, copy: Copy, files: &ForkFiles) -> bool {
+        self.own(copy, files).is_some()
+    }
+
+    /// `relpages` by this copy's own catalogs; none of a relation that was never vacuumed.
+    pub(crate) fn relpages(&self, copy: Copy, files: &ForkFiles) -> Option<u64> {
+        u64::try_from(self.own(copy, files)?.relpages).ok()
+    }
+
+    fn own(&self, copy: Copy, files: &ForkFiles) -> Option<&Relation> {
         let own = match copy {
             Copy::A => &self.a,
             Copy::B => &self.b,
         };
-        own.by_file(files.home.tablespace, files.filenode).is_some()
+        own.by_file(files.home.tablespace, files.filenode)
     }
 
     /// The table of a TOAST table or of its index, `public.docs`, by either copy.

@@ -396,6 +396,7 @@ pub(crate) fn comparison_of<'a>(
         ForkFiles::number,
     );
     let relation = files.and_then(|files| names.relation(files));
+    let relpages = |copy| names.relpages(copy, files?);
     PageComparison {
         a: sides.0,
         b: sides.1,
@@ -403,6 +404,7 @@ pub(crate) fn comparison_of<'a>(
         fork: files.map_or(Fork::Main, |files| files.fork),
         method: relation.and_then(Relation::page_method),
         is_missed: is_missed(sides, names, pair),
+        relpages: (relpages(Copy::A), relpages(Copy::B)),
         pair,
     }
 }

@@ -26,15 +26,14 @@ struct Newer {
 }
 
 impl Tail {
-    /// A block behind this one is not later than `lsn`.
+    /// One of the blocks from `first` on is not later than `lsn`.
     pub(crate) fn has_one_as_old(
         &self,
         (cluster, files): (&Cluster, &ForkFiles),
-        block: BlockNo,
+        first: u64,
         lsn: Lsn,
     ) -> bool {
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let first = u64::from(block) + 1;
         if known.is_some_and(|own| own.first <= first && lsn <= own.than) {
             return false;
         }

@@ -373,11 +373,7 @@ struct Shelf<'a> {
 
 impl<'a> Shelf<'a> {
     fn of_fork(&mut self, fork: &'a RelationSummary) -> &mut Group<'a> {
-        let name = match (&fork.schema, &fork.relation) {
-            (Some(schema), Some(relation)) => format!("{schema}.{relation}"),
-            (None, Some(relation)) => relation.clone(),
-            (_, None) => fork.path.clone(),
-        };
+        let name = fork.title();
         let database = fork.database.as_deref();
         let (schema, relation) = (fork.schema.as_deref(), fork.relation.as_deref());
         let at = permalinks::of_relation(database, schema, relation, &fork.path);

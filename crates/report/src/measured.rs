@@ -111,7 +111,7 @@ pub(crate) fn noise(noise: NoiseFloor) -> String {
         1.0 => "two equal runs gave the same".to_owned(),
         most => format!("two equal runs differ by up to {} times", times(most)),
     };
-    let pairs = words::plural(noise.pairs.into(), "control pair");
+    let pairs = words::plural(noise.pairs, "control pair");
     format!("noise floor: {most} ({pairs})")
 }
 

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-pub(crate) use pgclinic_model::count;
+pub(crate) use pgclinic_model::{count, plural};
 use pgclinic_model::document::{
     AtRisk, Coverage, DrillDocument, Place, PlanStep, ServerAnswer, SinceSummary, Target, Tool,
     Witness, WitnessCount,
@@ -76,12 +76,6 @@ pub(crate) fn known_from(lsn: &str) -> String {
 /// A length as a count.
 pub(crate) fn count_of(len: usize) -> u64 {
     u64::try_from(len).unwrap_or(u64::MAX)
-}
-
-/// `1 page`, `7 pages`.
-pub(crate) fn plural(number: u64, noun: &str) -> String {
-    let ending = if number == 1 { "" } else { "s" };
-    format!("{} {noun}{ending}", count(number))
 }
 
 /// Findings of a relation that are told where they come from.

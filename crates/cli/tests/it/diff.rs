@@ -280,6 +280,38 @@ fn an_empty_block_of_the_copy_that_is_no_later_is_lost() {
     );
 }
 
+#[test]
+fn a_shorter_file_is_explained_where_vacuum_left_it_so() {
+    let seeded = seed(&server(15), Checksums::On);
+    let a = copy_of(&seeded);
+    stop(
+        &a,
+        "CREATE TABLE public.queue AS SELECT repeat('x', 1000) FROM generate_series(1, 70); VACUUM public.queue",
+    );
+    let (vacuumed, grown, cut) = (again(&a, &seeded), again(&a, &seeded), again(&a, &seeded));
+    let give_back = "DELETE FROM public.queue WHERE ctid >= '(4,1)'; VACUUM public.queue";
+    stop(&vacuumed, give_back);
+    let more = "INSERT INTO public.queue SELECT repeat('y', 1000) FROM generate_series(1, 14)";
+    stop(&grown, &format!("{give_back}; {more}"));
+    for later in [&vacuumed, &grown] {
+        let document = diff(&a.pgdata, &later.pgdata, 0);
+        assert_eq!(document.verdict, DiffVerdict::Explained);
+        let last = blocks(&document, &path_of(later, "queue")).last();
+        let last = last.map(|own| (own.block, own.difference, own.copy));
+        assert_eq!(last, Some((9, Difference::Missing, Some(Copy::B))));
+    }
+    stop(&cut, "UPDATE public.docs SET id = id");
+    let queue = path_of(&cut, "queue");
+    let mut options = File::options();
+    let file = options.write(true).open(cut.pgdata.join(&queue));
+    file.and_then(|file| file.set_len(4 * 8192)).expect("cut");
+    let document = diff(&a.pgdata, &cut.pgdata, 3);
+    let told = blocks(&document, &queue).iter();
+    let told: Vec<_> = told.map(|own| (own.block, own.difference)).collect();
+    let expected = (4..10).map(|block| (block, Difference::Undecided));
+    assert_eq!(told, expected.collect::<Vec<_>>());
+}
+
 /// The blocks of one file that differ.
 fn blocks<'d>(document: &'d DiffDocument, path: &str) -> &'d [DiffBlock] {
     let fork = document.forks.iter().find(|fork| fork.path == path);

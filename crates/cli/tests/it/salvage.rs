@@ -74,6 +74,19 @@ fn dead_versions_come_with_their_fate() {
     assert_eq!(of("aborted"), 15);
 }
 
+/// Segments behind the end stay as empty files where VACUUM gave the end of a table back.
+#[test]
+fn an_empty_segment_behind_the_end_is_no_loss() {
+    let copy = copy_of(&seed(&server(15), Checksums::On));
+    for file in docs_files(&copy.pgdata) {
+        fs::write(file.with_extension("1"), []).expect("an empty file");
+    }
+    let folder = tempfile::tempdir().expect("a directory");
+    let out = folder.path().join("out");
+    let ran = pgclinic(&["salvage", text(&copy.pgdata), "--to", text(&out)]).exits(0);
+    assert!(ran.out.starts_with("WHOLE  "), "{}", ran.out);
+}
+
 /// The files of `public.docs` and of its long values.
 fn docs_files(pgdata: &std::path::Path) -> [std::path::PathBuf; 2] {
     let source = pgclinic_source::DataDirectory::open(pgdata).expect("a directory");

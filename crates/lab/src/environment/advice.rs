@@ -66,7 +66,7 @@ fn dirty(facts: &Facts) -> Option<String> {
         return None;
     }
     Some(format!(
-        "vm.dirty_background_ratio is {background} and vm.dirty_ratio {ratio}: writing begins late and then stops every writer; the talk ran with 5 and 99"
+        "vm.dirty_background_ratio is {background} and vm.dirty_ratio {ratio}: writing begins late and then stops every writer"
     ))
 }
 
@@ -74,7 +74,7 @@ fn swap(facts: &Facts) -> Option<String> {
     let swappiness = number(facts, "vm.swappiness").filter(|value| *value > SWAPPINESS_MAX)?;
     number(facts, "swap_bytes").filter(|bytes| *bytes > 0)?;
     Some(format!(
-        "vm.swappiness is {swappiness} and there is swap: memory of sessions may be swapped out for the page cache; the talk ran with 0 and no swap"
+        "vm.swappiness is {swappiness} and there is swap: memory of sessions may be swapped out for the page cache"
     ))
 }
 

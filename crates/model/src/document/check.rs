@@ -498,6 +498,9 @@ pub struct RelationSummary {
     /// Name of the relation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub relation: Option<String>,
+    /// Of a TOAST table or its index: the table whose long values it holds, `schema.name`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub toast_of: Option<String>,
     /// OID of the database; 0 for shared relations.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub database_oid: Option<Oid>,
@@ -517,6 +520,31 @@ pub struct RelationSummary {
     pub blocks: u64,
     /// Half-open ranges of blocks with damage.
     pub damaged: Vec<[u64; 2]>,
+}
+
+impl RelationSummary {
+    /// `schema.name`, or the file where no name is known.
+    pub fn name(&self) -> String {
+        match (&self.schema, &self.relation) {
+            (Some(schema), Some(name)) => format!("{schema}.{name}"),
+            (None, Some(name)) => name.clone(),
+            (_, None) => self.path.clone(),
+        }
+    }
+
+    /// The same for people: `TOAST of public.docs`, `TOAST index of public.docs`.
+    pub fn title(&self) -> String {
+        titled(self.toast_of.as_deref(), self.kind).unwrap_or_else(|| self.name())
+    }
+}
+
+/// What the long values of a table are called.
+pub(super) fn titled(toast_of: Option<&str>, kind: FileKind) -> Option<String> {
+    let owner = toast_of?;
+    Some(match kind {
+        FileKind::Index => format!("TOAST index of {owner}"),
+        _ => format!("TOAST of {owner}"),
+    })
 }
 
 /// A page as it was found.

@@ -3,6 +3,7 @@
 use pgclinic_format::{BlockNo, Fork};
 use serde::{Deserialize, Serialize};
 
+use super::check::titled;
 use super::{FileKind, NotChecked, Target, Tool};
 
 /// Schema of the document.
@@ -59,8 +60,8 @@ pub enum Difference {
     Lost,
     /// Changed on one timeline or on both after the copies parted; neither is the later version.
     Parted,
-    /// Nothing tells whether WAL explains it: of different timelines, where the copies parted; of
-    /// an empty block at rest, whether the file was truncated and grew again.
+    /// Nothing tells whether WAL explains it: of different timelines, where the copies parted; of a
+    /// block that is empty or gone at rest, whether the file was truncated.
     Undecided,
     /// One copy cannot be read.
     Unreadable,
@@ -345,10 +346,6 @@ impl DiffFork {
 
     /// The same for people: `TOAST of public.docs`, `TOAST index of public.docs`.
     pub fn title(&self) -> String {
-        match (&self.toast_of, self.kind) {
-            (Some(owner), FileKind::Index) => format!("TOAST index of {owner}"),
-            (Some(owner), _) => format!("TOAST of {owner}"),
-            (None, _) => self.name(),
-        }
+        titled(self.toast_of.as_deref(), self.kind).unwrap_or_else(|| self.name())
     }
 }

@@ -179,7 +179,7 @@ fn loss(document: &HealDocument) -> String {
         HealOutcome::Undone => &[],
         _ => document.cures.as_slice(),
     };
-    let known = cures.iter().filter_map(|cure| cure.rows_lost).sum();
+    let known: u64 = cures.iter().filter_map(|cure| cure.rows_lost).sum();
     let rows = plural(known, "row");
     if cures.iter().all(|cure| cure.rows_lost.is_some()) {
         format!("{rows} lost")

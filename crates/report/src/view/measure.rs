@@ -288,7 +288,7 @@ fn board_of(board: &Board, picked: &[&MeasuredRelation], told: &Told<'_, '_>) ->
 
 fn smaller(more: u64) -> String {
     format!(
-        "and {} smaller ones; --relation NAME shows all figures of one, --format json those of all",
+        "and {} of smaller size; --relation NAME shows all figures of one, --format json those of all",
         count(more)
     )
 }

@@ -327,13 +327,13 @@ fn with_end(mut account: TableAccount, name: String, finished: Finished) -> Tabl
     account
 }
 
-/// Blocks up to the end of the last segment that is there.
+/// Blocks up to the end of the last segment that has any.
 fn blocks_of(files: &ForkFiles, cluster: &Cluster) -> u64 {
     let (page, segment) = (
         u64::from(cluster.build.block_size),
         cluster.build.segment_blocks(),
     );
-    let last = files.segments.last();
+    let last = files.segments.iter().rfind(|own| own.len > 0);
     last.map_or(0, |last| u64::from(last.number) * segment + last.len / page)
 }
 

@@ -431,9 +431,11 @@ pub(crate) fn account_of(table: &Table, cluster: &Cluster) -> TableAccount {
     account
 }
 
-/// Files that must be there and are not.
+/// Files that must be there and are not. Segments behind the end stay as empty files where a table
+/// was truncated (`mdtruncate` in `src/backend/storage/smgr/md.c`).
 fn lost_segments(files: &ForkFiles, cluster: &Cluster, in_toast: bool, account: &mut TableAccount) {
-    let last = files.segments.last().map_or(0, |segment| segment.number);
+    let in_use = files.segments.iter().filter(|segment| segment.len > 0);
+    let last = in_use.map(|segment| segment.number).max().unwrap_or(0);
     let is_there = |number: u32| {
         files
             .segments

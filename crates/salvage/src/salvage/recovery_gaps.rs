@@ -304,7 +304,8 @@ fn tell_denied_status(account: &mut SalvageReport) {
 fn tell_pages_beyond_wal(cluster: &Cluster, account: &mut SalvageReport) {
     let own = account.tables.iter();
     let own: Vec<&TableAccount> = own.filter(|table| table.pages_beyond_wal > 0).collect();
-    let pages: u64 = own.iter().map(|table| table.pages_beyond_wal).sum();
+    let in_tables: u64 = own.iter().map(|table| table.pages_beyond_wal).sum();
+    let pages = in_tables + cluster.pages_later_than_replay();
     let Some(end) = last_change(cluster).filter(|_| pages > 0) else {
         return;
     };

@@ -125,7 +125,7 @@ pub fn plan_heal(
         basis,
         request: requests.to_vec(),
         obstacles: obstacles(cluster, requests),
-        warnings: preview::warnings(),
+        warnings: preview::warnings(&cures),
         follow_up: preview::follow_up(&cures),
         patch,
         beside,

@@ -23,8 +23,11 @@ pub(super) fn row_of(row: ConcernedRow, block: u32, before: &PageAnatomy) -> Hea
     }
 }
 
-/// True of every heal, so that it is said with each.
-pub(super) fn warnings() -> Vec<String> {
+/// True of every heal that writes, so that it is said with each.
+pub(super) fn warnings(cures: &[Cure]) -> Vec<String> {
+    if cures.is_empty() {
+        return Vec::new();
+    }
     vec![
         "offline writes are in no WAL: standbys, pg_rewind, incremental backups and WAL archives do not know them. Standbys are made again from a new base backup, or healed with the same plan while they stand at the same position".into(),
     ]
@@ -47,15 +50,17 @@ pub(super) fn follow_up(cures: &[Cure]) -> Vec<PlanStep> {
         let why = "it frees what was emptied and sets the visibility map again";
         steps.push(step("vacuum", why, cures, tables));
     }
-    steps.push(PlanStep {
-        relations: Vec::new(),
-        ..step(
-            "full-backup",
-            "no backup that builds on an older one, and no WAL, has what was written here",
-            cures,
-            vec!["pg_basebackup -D DIR, or a full backup of your backup tool".into()],
-        )
-    });
+    if !cures.is_empty() {
+        steps.push(PlanStep {
+            relations: Vec::new(),
+            ..step(
+                "full-backup",
+                "no backup that builds on an older one, and no WAL, has what was written here",
+                cures,
+                vec!["pg_basebackup -D DIR, or a full backup of your backup tool".into()],
+            )
+        });
+    }
     steps
 }
 

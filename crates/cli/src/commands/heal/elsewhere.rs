@@ -13,7 +13,7 @@ use super::ends::{TruncatedTable, is_of_end, is_of_table};
 use super::evidence::Found;
 use super::shown_commands;
 use super::status::{LostPages, is_of_status};
-use super::wanted::{Reason, Wanted, name_of, page_of};
+use super::wanted::{Reason, Wanted, page_of};
 
 /// What is healed, or listed, elsewhere.
 pub(super) struct Known<'a> {
@@ -129,7 +129,7 @@ pub(super) fn not_of_a_page(path: &str, findings: &[&Finding], pgdata: &str) -> 
 
 /// Damage whose cure is no page: what follows from tables is made again.
 pub(super) fn other_way(relation: &RelationSummary) -> NotHealed {
-    let name = name_of(relation);
+    let name = relation.name();
     let (why, command) = match (relation.fork, relation.kind) {
         (Fork::Main, FileKind::Index) => (
             "an index is rebuilt from its table, not patched; its table comes first. Where its pages are wanted all the same, --index-pages looks for what proves them",
@@ -160,7 +160,7 @@ pub(super) fn not_proven(page: &Wanted<'_>, why: Vec<String>, pgdata: &Path) -> 
         needs_loss: true,
         why,
         commands: vec![
-            shown_commands::salvage(pgdata, Some(&page.relation)),
+            shown_commands::salvage(pgdata, Some(&page.table)),
             format!(
                 "pgclinic heal {} --at {}:{} --zero-page",
                 shown_commands::pgdata_word(pgdata),

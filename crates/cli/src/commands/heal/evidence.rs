@@ -280,6 +280,7 @@ impl Search<'_, '_> {
                     files: files.get(&request.path)?,
                     block: request.block,
                     relation: String::new(),
+                    table: String::new(),
                     database: None,
                     reason: if request.cure == CLEAR_ALL_VISIBLE {
                         Reason::Visibility

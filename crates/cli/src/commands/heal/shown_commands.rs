@@ -17,13 +17,18 @@ pub(super) fn beside(pgdata: &Path, ending: &str) -> String {
     shell_word(&format!("{}.{ending}", spec.trim_end_matches('/')))
 }
 
-/// Saves the rows that can be read, of one relation or of all.
+/// Saves the rows that can be read, of one relation or of all, each into a directory of its own.
 pub(super) fn salvage(pgdata: &Path, relation: Option<&str>) -> String {
-    let relation = relation.map(|own| format!(" --relation {}", shell_word(own)));
+    let (selected, into) = match relation {
+        Some(own) => (
+            format!(" --relation {}", shell_word(own)),
+            format!("salvaged-{}", own.replace('/', "_")),
+        ),
+        None => (String::new(), "salvaged".to_owned()),
+    };
     format!(
-        "pgclinic salvage {}{} --to {}",
+        "pgclinic salvage {}{selected} --to {}",
         pgdata_word(pgdata),
-        relation.unwrap_or_default(),
-        beside(pgdata, "salvaged")
+        beside(pgdata, &into)
     )
 }

@@ -33,6 +33,8 @@ pub(super) struct Wanted<'a> {
     pub(super) files: &'a ForkFiles,
     pub(super) block: u32,
     pub(super) relation: String,
+    /// The table that salvage takes its rows from.
+    pub(super) table: String,
     /// Of an index: in which database it is made again.
     pub(super) database: Option<String>,
     pub(super) reason: Reason,
@@ -78,7 +80,8 @@ pub(super) fn pages_of<'a>(
         Some(Wanted {
             files,
             block: u32::try_from(block).ok()?,
-            relation: name_of(relation),
+            relation: relation.name(),
+            table: relation.toast_of.clone().unwrap_or_else(|| relation.name()),
             database: relation.database.clone(),
             reason: match relation.kind {
                 FileKind::Sequence => Reason::Sequence,
@@ -103,6 +106,7 @@ pub(super) fn accused_pages<'f>(
             files: files.get(&page.path)?,
             block: u32::try_from(page.block).ok()?,
             relation: String::new(),
+            table: String::new(),
             database: None,
             reason: Reason::Accused,
         })
@@ -129,13 +133,6 @@ pub(super) fn mark_visibility_alone(document: &CheckDocument, wanted: &mut [Want
         if is_complete && alone.get(&page.page()) == Some(&true) {
             page.reason = Reason::Visibility;
         }
-    }
-}
-
-pub(super) fn name_of(relation: &RelationSummary) -> String {
-    match (&relation.schema, &relation.relation) {
-        (Some(schema), Some(name)) => format!("{schema}.{name}"),
-        _ => relation.path.clone(),
     }
 }
 

@@ -92,6 +92,20 @@ impl ChangedFiles {
         file.expect("it was there, or came just now")
     }
 
+    /// A page as it lies on the disk, once: not when it was changed already.
+    pub(crate) fn first_look(
+        &mut self,
+        source: &dyn Source,
+        path: &str,
+        number: u32,
+    ) -> Option<Vec<u8>> {
+        let page_bytes = self.page_bytes;
+        let file = self.file(source, path);
+        let at = u64::from(number) * page_bytes;
+        let is_below = at + page_bytes <= file.from_below && !file.pages.contains_key(&number);
+        is_below.then(|| below(source, path, at, (page_bytes, file.from_below)))
+    }
+
     /// A page of a file, to change it. `None` where the file does not reach so far.
     ///
     /// # Errors

@@ -14,6 +14,7 @@ pub use page_store::ReplaySpace;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
+use pgclinic_format::checksum::page_checksum;
 use pgclinic_format::oid::GLOBAL_TABLESPACE;
 use pgclinic_format::types::FIRST_NORMAL_OID;
 use pgclinic_format::wal::redo::{OldRow, RedoFault, RedoKind, apply, deed};
@@ -60,6 +61,9 @@ pub struct Replayed {
 
 /// Reasons that are kept.
 const FAULTS_MAX: usize = 100;
+/// Pages that are read only because an image is about to hide them: enough to find one that is
+/// later than all WAL, and few enough for a disk that seeks.
+const LOOKS_MAX: u64 = 4096;
 
 /// Whose pages are changed.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -94,6 +98,9 @@ struct Replayer<'a> {
     paths: HashMap<(FileNumber, u32), Arc<str>>,
     /// No page carries a later one, unless a server is at work.
     lsn_max: Lsn,
+    /// How many pages on the disk are still compared with that before an image hides them.
+    looks_left: u64,
+    later_pages: u64,
     applied: u64,
     not_applied: BTreeMap<FileNumber, u64>,
     faults: Vec<String>,
@@ -136,6 +143,8 @@ impl Cluster {
             } else {
                 replay.end.record
             },
+            looks_left: if self.is_running() { 0 } else { LOOKS_MAX },
+            later_pages: 0,
             applied: 0,
             not_applied: BTreeMap::new(),
             faults: Vec::new(),
@@ -170,6 +179,7 @@ impl Cluster {
             is_complete: replay.is_complete() && reached_end && is_kept,
             reached_end,
         };
+        let later_pages = replayer.later_pages;
         let source = ReplayedSource::new(Arc::clone(&self.source), replayer.changed);
         let source = Arc::new(source);
         let cluster = Cluster::open(self.seen_through(source)).ok()?;
@@ -178,7 +188,7 @@ impl Cluster {
         } else {
             Applied::NotAll
         };
-        let mut cluster = cluster.after(replay, applied);
+        let mut cluster = cluster.after(replay, applied, later_pages);
         if cluster.is_running() {
             read_databases_again(&mut cluster);
         }
@@ -186,7 +196,7 @@ impl Cluster {
     }
 
     /// With the limits of a recovery whose work the files already show.
-    fn after(mut self, replay: &Replay, applied: Applied) -> Self {
+    fn after(mut self, replay: &Replay, applied: Applied, later_pages: u64) -> Self {
         let page_bytes = self.page_bytes();
         let source = || Arc::clone(&self.source);
         if replay.is_complete() {
@@ -196,7 +206,7 @@ impl Cluster {
             (self.transactions, self.multixacts) = (transactions, multixacts);
         }
         Cluster {
-            state: self.state.after(ReplayInMemory::of(replay, applied)),
+            state: self.state.after(ReplayInMemory::of(replay, applied, later_pages)),
             ..self
         }
     }
@@ -293,6 +303,7 @@ impl Replayer<'_> {
                 return Change::Needless;
             }
             set_lsn(&mut page, record.end);
+            self.look_under(&path, number, block.block);
             return match self.changed.put(self.source, &path, number, page) {
                 Ok(()) => Change::Applied,
                 Err(_) => Change::Failed(NO_ROOM),
@@ -328,6 +339,24 @@ impl Replayer<'_> {
             Ok(()) => Change::Applied,
             Err(fault) => Change::Failed(words_of(fault)),
         }
+    }
+
+    /// Counts a sound page that was changed later than the last record, before an image hides it.
+    fn look_under(&mut self, path: &str, number: u32, block: u32) {
+        if self.looks_left == 0 {
+            return;
+        }
+        let Some(page) = self.changed.first_look(self.source, path, number) else {
+            return;
+        };
+        self.looks_left -= 1;
+        let has_checksums = self.cluster.checksums() == Some(true);
+        let is_later = Page::parse(&page).is_some_and(|own| {
+            own.pd_lsn() > self.lsn_max
+                && own.header_is_sane_to_the_server()
+                && (!has_checksums || own.pd_checksum() == page_checksum(&page, block))
+        });
+        self.later_pages += u64::from(is_later);
     }
 
     fn drop_file(&mut self, file: FileNumber) {

@@ -163,10 +163,11 @@
     if (!busy && !typing && !document.hidden) location.reload();
   };
   if (fresh > 0) setInterval(renew, fresh * 1000);
-  // Nobody opens an aside on paper. Long folds stay as they were left.
+  // Nobody opens a fold on paper. Bytes and long lists stay as they were left.
   let opened = [];
   addEventListener("beforeprint", () => {
-    opened = [...document.querySelectorAll("details.card:not([open])")];
+    opened = [...document.querySelectorAll("details:not([open])")]
+      .filter((own) => own.matches(".card") || own.textContent.length < 20000);
     for (const aside of opened) aside.open = true;
   });
   addEventListener("afterprint", () => { for (const aside of opened) aside.open = false; });

@@ -8,7 +8,7 @@ use crate::view::next::{self, Next};
 pub(crate) fn heal(document: &HealDocument) -> Meaning {
     let sentence = match document.outcome {
         HealOutcome::Planned if document.cures.is_empty() && document.statements.is_empty() => {
-            "Nothing was written, and nothing that was given proves what stood there: what else helps stands below."
+            "Nothing was written, and nothing that was given proves what stood there: what else helps is listed here."
         }
         HealOutcome::Planned => {
             "Nothing was written: this is what would be, once you consent to it, and a journal takes it back."

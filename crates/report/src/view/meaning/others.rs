@@ -24,7 +24,7 @@ pub(crate) fn measure(document: &MeasureDocument) -> Meaning {
             "The run was stopped: the figures are those of what was read up to then.".to_owned()
         }
         Some((bytes, most)) => format!(
-            "About {} of {} would come back, the most of it ({most}) by the first statement below; whether the data is sound is what check says.",
+            "About {} of {} would come back, the most of it ({most}) by the first of the statements here; whether the data is sound is what check says.",
             say::bytes(bytes),
             say::bytes(total)
         ),

@@ -36,6 +36,9 @@ fn load(account: &SalvageReport, next: Next) -> Next {
     let (Some(spec), Some(script)) = (&destination.spec, &destination.load_script) else {
         return next;
     };
+    if account.totals.written == 0 && account.outcome == Outcome::Damaged {
+        return next;
+    }
     let written = account.tables.iter().filter(|table| table.file.is_some());
     let databases: BTreeSet<&str> = written.map(|table| table.database.as_str()).collect();
     let mut databases = databases.into_iter();
@@ -69,7 +72,7 @@ fn sentence(account: &SalvageReport) -> String {
             let written = account.tables.iter().filter(|table| table.file.is_some());
             let (written, all) = (count_of(written.count()), count_of(account.tables.len()));
             let tables = plural(all, "table");
-            format!("The run was stopped when {written} of {tables} were written whole: a table that was not is not there, and what is left to do stands below.")
+            format!("The run was stopped when {written} of {tables} were written whole: a table that was not is not there, and what is left to do is listed here.")
         }
         Outcome::Whole => {
             "Nothing speaks against it: every row that was asked for was read, and stands in what was written.".into()
@@ -78,17 +81,26 @@ fn sentence(account: &SalvageReport) -> String {
             "What was read was written, and no row is known to be lost; but not everything could be examined, so that more may be missing.".into()
         }
         Outcome::Damaged if !hurt.is_empty() => {
-            let (tables, them) = match hurt.as_slice() {
-                [one] => (format!("{}.{} is", one.schema, one.table), "it"),
-                more => (format!("{} are", plural(count_of(more.len()), "table")), "them"),
+            let tables = match hurt.as_slice() {
+                [one] => format!("{}.{} is", one.schema, one.table),
+                more => format!("{} are", plural(count_of(more.len()), "table")),
+            };
+            let written = match hurt.as_slice() {
+                more if more.iter().all(|own| own.rows.written == 0) => "no row could be read",
+                [_] => "what could be read of it was written",
+                _ => "what could be read of them was written",
+            };
+            let others = if hurt.len() == account.tables.len() {
+                "."
+            } else {
+                others(account)
             };
             format!(
-                "{tables} not whole: what could be read of {them} was written, and what is missing or doubtful stands below; {}",
-                others(account)
+                "{tables} not whole: {written}, and what is missing or doubtful is listed here{others}"
             )
         }
         Outcome::Damaged => {
-            "Every table that was read was written, but something beside their rows is lost or doubtful, and is named below.".into()
+            "Every table that was read was written, but something beside their rows is lost or doubtful, and is named here.".into()
         }
     }
 }
@@ -98,11 +110,11 @@ fn sentence(account: &SalvageReport) -> String {
 fn others(account: &SalvageReport) -> &'static str {
     let has_gaps = account.not_salvaged.iter().any(|gap| !gap.inherent);
     if has_gaps {
-        "of every other table no loss is known, as far as what was not salvaged leaves it open."
+        "; of every other table no loss is known, as far as what was not salvaged leaves it open."
     } else if account.target.checksums == Some(false) {
-        "of every other table no loss is known; without data checksums nobody can verify its values."
+        "; of every other table no loss is known; without data checksums nobody can verify its values."
     } else {
-        "every other table was written as the server had it."
+        "; every other table that was asked for was written as the server had it."
     }
 }
 

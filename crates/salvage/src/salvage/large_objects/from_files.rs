@@ -235,7 +235,8 @@ fn rows_of<'p>(
         let mut rows = Vec::new();
         for (offset, pointer) in normal {
             let place = Tid { block, offset };
-            match page.item(pointer).and_then(HeapTuple::parse) {
+            let row = page.item(pointer).and_then(HeapTuple::parse);
+            match row.filter(|row| carve::is_row(*row, &table.layouts)) {
                 Some(tuple) => rows.push((tuple, place)),
                 None => {
                     let why = "the line pointer names bytes that are no row";
