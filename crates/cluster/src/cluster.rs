@@ -218,8 +218,8 @@ impl Cluster {
         self.state.replayed()?.end
     }
 
-    /// Pages that were changed after the end of WAL that was replayed, and that an image of it hides
-    /// now: some WAL is missing.
+    /// Pages that were changed after the end of WAL that was replayed, and that an image of it
+    /// hides now: some WAL is missing.
     pub fn pages_later_than_replay(&self) -> u64 {
         self.state.replayed().map_or(0, |own| own.later_pages)
     }

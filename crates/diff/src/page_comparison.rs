@@ -184,7 +184,7 @@ impl<'a> PageComparison<'a> {
     }
 
     /// The later copy does not have the block. Its file was removed, or a VACUUM gave its end back:
-    /// then `relpages` is what that VACUUM left, and whatever stands behind it is newer. At rest
+    /// then `relpages` is what that VACUUM left, and whatever comes after it is newer. At rest
     /// nothing else speaks for that, and what a server at work writes meanwhile is settled by none.
     fn cut(&self, lacking: Copy, lsn: Lsn) -> (Difference, String) {
         let cluster = self.side_and_other(lacking).0.cluster;
@@ -201,15 +201,21 @@ impl<'a> PageComparison<'a> {
         };
         match left {
             Some(left) if left <= blocks && self.is_all_new(lacking, left, lsn) => {
-                let why = format!("the copy without it is the later one, and by its relpages {left} VACUUM may have truncated it");
+                let why = format!(
+                    "the copy without it is the later one, and by its relpages {left} VACUUM may have truncated it"
+                );
                 (Difference::Missing, why)
             }
             Some(left) => {
-                let why = format!("the copy without it is the later one and has {blocks} blocks; its relpages {left} speaks of no truncation");
+                let why = format!(
+                    "the copy without it is the later one and has {blocks} blocks; its relpages {left} speaks of no truncation"
+                );
                 (Difference::Undecided, why)
             }
             None => {
-                let why = format!("the copy without it is the later one and has {blocks} blocks; nothing tells whether it was truncated");
+                let why = format!(
+                    "the copy without it is the later one and has {blocks} blocks; nothing tells whether it was truncated"
+                );
                 (Difference::Undecided, why)
             }
         }

@@ -54,7 +54,7 @@ impl Pair {
         self.b.as_ref()
     }
 
-    /// The files in this copy, and what lies behind a place in them.
+    /// The files in this copy, and what comes after a place in them.
     pub(crate) fn of(&self, copy: Copy) -> (Option<&ForkFiles>, &Tail) {
         match copy {
             Copy::A => (self.a(), &self.tail_a),

@@ -2,12 +2,12 @@
 
 use std::fmt::Write;
 
-pub(crate) use pgclinic_model::{count, plural};
 use pgclinic_model::document::{
     AtRisk, Coverage, DrillDocument, Place, PlanStep, ServerAnswer, SinceSummary, Target, Tool,
     Witness, WitnessCount,
 };
 use pgclinic_model::plan::Safety;
+pub(crate) use pgclinic_model::{count, plural};
 use serde_json::{Map, Value};
 
 /// What a run that only looks at changes did with the rest.

@@ -306,10 +306,10 @@ fn a_shorter_file_is_explained_where_vacuum_left_it_so() {
     let file = options.write(true).open(cut.pgdata.join(&queue));
     file.and_then(|file| file.set_len(4 * 8192)).expect("cut");
     let document = diff(&a.pgdata, &cut.pgdata, 3);
-    let told = blocks(&document, &queue).iter();
-    let told: Vec<_> = told.map(|own| (own.block, own.difference)).collect();
+    let differing = blocks(&document, &queue).iter();
+    let differing: Vec<_> = differing.map(|own| (own.block, own.difference)).collect();
     let expected = (4..10).map(|block| (block, Difference::Undecided));
-    assert_eq!(told, expected.collect::<Vec<_>>());
+    assert_eq!(differing, expected.collect::<Vec<_>>());
 }
 
 /// The blocks of one file that differ.

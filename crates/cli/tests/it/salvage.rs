@@ -74,9 +74,9 @@ fn dead_versions_come_with_their_fate() {
     assert_eq!(of("aborted"), 15);
 }
 
-/// Segments behind the end stay as empty files where VACUUM gave the end of a table back.
+/// Segments past the end stay as empty files where VACUUM gave the end of a table back.
 #[test]
-fn an_empty_segment_behind_the_end_is_no_loss() {
+fn an_empty_segment_past_the_end_is_no_loss() {
     let copy = copy_of(&seed(&server(15), Checksums::On));
     for file in docs_files(&copy.pgdata) {
         fs::write(file.with_extension("1"), []).expect("an empty file");

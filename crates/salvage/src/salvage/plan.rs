@@ -431,7 +431,7 @@ pub(crate) fn account_of(table: &Table, cluster: &Cluster) -> TableAccount {
     account
 }
 
-/// Files that must be there and are not. Segments behind the end stay as empty files where a table
+/// Files that must be there and are not. Segments past the end stay as empty files where a table
 /// was truncated (`mdtruncate` in `src/backend/storage/smgr/md.c`).
 fn lost_segments(files: &ForkFiles, cluster: &Cluster, in_toast: bool, account: &mut TableAccount) {
     let in_use = files.segments.iter().filter(|segment| segment.len > 0);

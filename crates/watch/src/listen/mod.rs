@@ -65,8 +65,8 @@ pub fn serve(
     Ok(())
 }
 
-/// Says that the run is over as it goes out of scope, also by a panic, so that whoever serves beside
-/// it ends too.
+/// Says that the run is over as it goes out of scope, also by a panic, so that whoever serves
+/// beside it ends too.
 pub struct OverOnDrop<'a>(pub &'a AtomicBool);
 
 impl Drop for OverOnDrop<'_> {

@@ -206,7 +206,9 @@ impl Cluster {
             (self.transactions, self.multixacts) = (transactions, multixacts);
         }
         Cluster {
-            state: self.state.after(ReplayInMemory::of(replay, applied, later_pages)),
+            state: self
+                .state
+                .after(ReplayInMemory::of(replay, applied, later_pages)),
             ..self
         }
     }
