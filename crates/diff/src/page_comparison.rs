@@ -214,7 +214,7 @@ impl<'a> PageComparison<'a> {
             }
             None => {
                 let why = format!(
-                    "the copy without it is the later one and has {blocks} blocks; nothing tells whether it was truncated"
+                    "the copy without it is the later one and has {blocks} blocks; whether it was truncated is unknown"
                 );
                 (Difference::Undecided, why)
             }
