@@ -116,11 +116,11 @@ fn fresh_debian(packages: &Packages, release: &str, root: &Path) -> Outcome {
     let mut chroot = shell::command("chroot", &[]);
     chroot.arg(root).args(["sh", "-ec", as_somebody_would]);
     let said = shell::capture(chroot.env_clear().env("PATH", IN_DEBIAN))?;
-    match said.contains("The cluster is as it was.")
-        && !root.join("usr/local/bin/pgclinic").exists()
-    {
-        true => Ok(()),
-        false => Err(format!("in Debian {release}: {said}")),
+    let is_removed = !root.join("usr/local/bin/pgclinic").exists();
+    if is_removed && said.contains("The cluster is as it was.") {
+        Ok(())
+    } else {
+        Err(format!("in Debian {release}: {said}"))
     }
 }
 
