@@ -183,42 +183,53 @@ impl<'a> PageComparison<'a> {
         }
     }
 
-    /// The later copy does not have the block. Its file was removed, or a VACUUM gave its end back:
-    /// then `relpages` is what that VACUUM left, and whatever comes after it is newer. At rest
-    /// nothing else speaks for that, and what a server at work writes meanwhile is settled by none.
-    fn cut(&self, lacking: Copy, lsn: Lsn) -> (Difference, String) {
-        let cluster = self.side_and_other(lacking).0.cluster;
-        let is_at_rest = !cluster.is_running() && !cluster.needs_recovery();
+    /// The later copy does not have the block. Its file was removed, or WAL that it has yet to
+    /// replay cuts it or brings the block, or a VACUUM gave its end back: then `relpages` is what
+    /// that VACUUM left, and whatever comes after it is newer. What a server at work writes
+    /// meanwhile is settled by nothing of these.
+    fn cut(&self, lacking: Copy, lsn: Lsn, block: BlockNo) -> (Difference, String) {
+        let side = self.side_and_other(lacking).0;
         let (files, _) = self.pair.of(lacking);
-        let Some(files) = files.filter(|_| is_at_rest) else {
+        let Some(files) = files.filter(|_| !side.cluster.is_running()) else {
             let why = "the copy without it is the later one, and its file may have been truncated or removed";
             return (Difference::Missing, why.into());
         };
-        let blocks = files.blocks(cluster.build.block_size, cluster.build.segment_bytes);
+        let build = side.cluster.build;
+        let blocks = files.blocks(build.block_size, build.segment_bytes);
+        if self.is_left_to_wal(side, lsn, (block, blocks)) {
+            let why = "the copy without it is the later one, and its WAL truncates the file or may bring the block";
+            return (Difference::Missing, why.into());
+        }
         let left = match lacking {
             Copy::A => self.relpages.0,
             Copy::B => self.relpages.1,
         };
+        let later = format!("the copy without it is the later one and has {blocks} blocks");
         match left {
             Some(left) if left <= blocks && self.is_all_new(lacking, left, lsn) => {
-                let why = format!(
-                    "the copy without it is the later one, and by its relpages {left} VACUUM may have truncated it"
-                );
+                let why = format!("{later}; by its relpages {left} VACUUM may have truncated it");
                 (Difference::Missing, why)
             }
             Some(left) => {
-                let why = format!(
-                    "the copy without it is the later one and has {blocks} blocks; its relpages {left} speaks of no truncation"
-                );
+                let why = format!("{later}; its relpages {left} speaks of no truncation");
                 (Difference::Undecided, why)
             }
             None => {
-                let why = format!(
-                    "the copy without it is the later one and has {blocks} blocks; whether it was truncated is unknown"
-                );
+                let why = format!("{later}; whether it was truncated is unknown");
                 (Difference::Undecided, why)
             }
         }
+    }
+
+    /// Recovery of this copy cuts the block off, or may bring a version that its files need not
+    /// have yet.
+    fn is_left_to_wal(&self, side: Side<'_>, lsn: Lsn, (block, blocks): (BlockNo, u64)) -> bool {
+        let may_bring = || side.position.is_some_and(|own| lsn > own.redo);
+        let cuts = || {
+            let replay = side.cluster.replay();
+            replay.is_some_and(|own| own.may_lack(self.file, block, blocks))
+        };
+        side.cluster.needs_recovery() && (may_bring() || cuts())
     }
 
     fn is_later(&self, copy: Copy) -> bool {
@@ -266,7 +277,7 @@ impl<'a> PageComparison<'a> {
                 Difference::Lost,
                 "the copy without the file names it in its pg_class".to_owned(),
             ),
-            Kinship::Line if self.is_later(lacking) => self.cut(lacking, own.lsn),
+            Kinship::Line if self.is_later(lacking) => self.cut(lacking, own.lsn, block),
             Kinship::Line => match self.older(lacking, own.lsn, block) {
                 (Difference::Stale, why) => (Difference::Lost, why),
                 (_, why) => (Difference::Missing, why),

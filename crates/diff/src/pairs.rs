@@ -94,9 +94,12 @@ impl Names {
         self.own(copy, files).is_some()
     }
 
-    /// `relpages` by this copy's own catalogs; none of a relation that was never vacuumed.
-    pub(crate) fn relpages(&self, copy: Copy, files: &ForkFiles) -> Option<u64> {
-        u64::try_from(self.own(copy, files)?.relpages).ok()
+    /// `relpages` by the own catalogs of this copy of that major; none of a relation that was never
+    /// vacuumed. It is 0 then; 13 knows no other sign of that, later ones have `reltuples` -1.
+    pub(crate) fn relpages(&self, copy: Copy, files: &ForkFiles, major: u16) -> Option<u64> {
+        let own = self.own(copy, files)?;
+        let is_known = own.relpages > 0 || (major > 13 && own.reltuples.is_some());
+        is_known.then(|| u64::try_from(own.relpages).ok())?
     }
 
     fn own(&self, copy: Copy, files: &ForkFiles) -> Option<&Relation> {

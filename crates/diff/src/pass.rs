@@ -396,7 +396,8 @@ pub(crate) fn comparison_of<'a>(
         ForkFiles::number,
     );
     let relation = files.and_then(|files| names.relation(files));
-    let relpages = |copy| names.relpages(copy, files?);
+    let major = sides.0.cluster.layout.major;
+    let relpages = |copy| names.relpages(copy, files?, major);
     PageComparison {
         a: sides.0,
         b: sides.1,
