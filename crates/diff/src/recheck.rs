@@ -116,7 +116,8 @@ impl SecondLook for BlocksAgain<'_, '_> {
         versions.ok().map(|versions| versions.prints())
     }
 
-    /// A copy that cannot be opened any more is taken as it was.
+    /// A copy that cannot be opened, as while its server starts again, is taken as it was: what its
+    /// files have now may be later than its WAL was.
     fn refresh(&mut self) -> Option<ViewPosition> {
         let (a, b) = self.again.sides;
         let newer = |side: Side<'_>| newer(side.cluster, self.again.server);
@@ -167,7 +168,11 @@ impl BlocksAgain<'_, '_> {
         let [is_same_a, is_same_b] = suspect
             .print
             .map_or([false; 2], |[a, b]| [a == now[0], b == now[1]]);
-        let sides = (held(sides.0, is_same_a), held(sides.1, is_same_b));
+        let (is_new_a, is_new_b) = (self.newer.0.is_some(), self.newer.1.is_some());
+        let sides = (
+            held(sides.0, is_same_a && is_new_a),
+            held(sides.1, is_same_b && is_new_b),
+        );
         let comparison = comparison_of(sides, again.names, pair);
         let found = compared(&comparison, pair, versions, place.block)?;
         Some((found, Some(now)))
@@ -198,10 +203,10 @@ fn compared(
     }
 }
 
-/// A copy whose server wrote the block since its WAL was read, or whose WAL could not be followed
-/// to its end, has more of it.
-fn held(side: Side<'_>, is_same: bool) -> Side<'_> {
-    let has_more = side.cluster.is_running() && !(is_same && side.cluster.is_steady());
+/// A copy whose server may have written the block since its WAL was read, or whose WAL could not be
+/// followed to its end, has more of it.
+fn held(side: Side<'_>, is_older_than_wal: bool) -> Side<'_> {
+    let has_more = side.cluster.is_running() && !(is_older_than_wal && side.cluster.is_steady());
     let position = side.position.map(|own| Position {
         elsewhere: own.elsewhere || has_more,
         ..own
