@@ -122,6 +122,15 @@ impl Catalog {
             .get(self.by_file.get(&(tablespace, filenode))?)
     }
 
+    /// The table whose long values a TOAST relation holds, or the relation of this index.
+    pub fn toast_owner(&self, relation: &Relation) -> Option<&Relation> {
+        let toast = match &relation.index {
+            Some(index) => self.relations.get(&index.table)?,
+            None => relation,
+        };
+        self.relations.get(&toast.toast_of)
+    }
+
     /// The relation of this schema and name.
     pub fn by_name(&self, schema: &str, name: &str) -> Option<&Relation> {
         self.relations

@@ -51,7 +51,7 @@ pub struct ForkContext<'a> {
     pub files: &'a ForkFiles,
     /// The relation, when the catalogs name it.
     pub relation: Option<&'a Relation>,
-    /// The table of a TOAST relation.
+    /// The table of a TOAST relation, or of its index.
     pub toast_of: Option<&'a Relation>,
     /// Name of the database.
     pub database: Option<&'a str>,
@@ -72,15 +72,12 @@ impl<'a> ForkContext<'a> {
             cluster, catalog, ..
         } = *database;
         let relation = catalog.by_file(files.home.tablespace, files.filenode);
-        let owner = relation
-            .map(|relation| relation.toast_of)
-            .filter(|oid| *oid != 0);
         ForkContext {
             cluster: Some(cluster),
             source: Some(cluster.source().as_ref()),
             layout: Some(cluster.layout),
             relation,
-            toast_of: owner.and_then(|oid| catalog.relations.get(&oid)),
+            toast_of: relation.and_then(|relation| catalog.toast_owner(relation)),
             database: catalog.database_name.as_deref(),
             kind: kind_of(relation),
             method: relation.and_then(Relation::page_method),

@@ -112,18 +112,9 @@ impl Names {
 
     /// The table of a TOAST table or of its index, `public.docs`, by either copy.
     pub(crate) fn toast_owner(&self, relation: &Relation) -> Option<String> {
-        let indexed = relation.index.as_ref().map(|index| index.table);
-        let toast = match indexed {
-            Some(table) => self.by_oid(table)?,
-            None => relation,
-        };
-        let owner = self.by_oid(toast.toast_of);
+        let owner = self.a.toast_owner(relation);
+        let owner = owner.or_else(|| self.b.toast_owner(relation));
         owner.map(Relation::qualified_name)
-    }
-
-    fn by_oid(&self, oid: Oid) -> Option<&Relation> {
-        let in_a = self.a.relations.get(&oid);
-        in_a.or_else(|| self.b.relations.get(&oid))
     }
 
     pub(crate) fn database(&self) -> Option<&str> {

@@ -322,7 +322,7 @@ impl RunLedger {
                         .insert((self.relations.len(), accuser), doubted);
                 }
             }
-            self.relations.push(summary(job, jobs, &blocks));
+            self.relations.push(summary(job, &blocks));
         }
     }
 
@@ -457,12 +457,12 @@ impl RunLedger {
     }
 }
 
-fn summary(job: &ForkCx<'_>, jobs: &[ForkCx<'_>], blocks: &DamagedBlocks) -> RelationSummary {
+fn summary(job: &ForkCx<'_>, blocks: &DamagedBlocks) -> RelationSummary {
     RelationSummary {
         database: job.database.map(str::to_owned),
         schema: job.relation.map(|relation| relation.schema.clone()),
         relation: job.relation.map(|relation| relation.name.clone()),
-        toast_of: job.relation.and_then(|own| toast_owner(own, jobs)),
+        toast_of: job.toast_of.map(Relation::qualified_name),
         database_oid: Some(job.files.home.database),
         relation_oid: job.relation.map(|relation| relation.oid),
         filenode: Some(job.files.filenode),
@@ -472,20 +472,6 @@ fn summary(job: &ForkCx<'_>, jobs: &[ForkCx<'_>], blocks: &DamagedBlocks) -> Rel
         blocks: job.blocks,
         damaged: blocks.ranges(),
     }
-}
-
-/// The table whose long values it holds, among those that came with it.
-fn toast_owner(relation: &Relation, jobs: &[ForkCx<'_>]) -> Option<String> {
-    let by_oid = |oid: Oid| {
-        let mut relations = jobs.iter().filter_map(|job| job.relation);
-        relations.find(|own| own.oid == oid)
-    };
-    let toast = match &relation.index {
-        Some(index) => by_oid(index.table)?,
-        None => relation,
-    };
-    let owner = (toast.toast_of != 0).then(|| by_oid(toast.toast_of))?;
-    owner.map(Relation::qualified_name)
 }
 
 #[cfg(test)]
