@@ -122,6 +122,28 @@ pub(crate) struct RunningArgs {
     pub running: bool,
 }
 
+/// How work and reads stand beside those of others.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub(crate) enum IoPriority {
+    /// Idle while a server runs on the files
+    Auto,
+    /// After everybody else's
+    Idle,
+    /// As any program's
+    Usual,
+}
+
+impl IoPriority {
+    /// Others go first.
+    pub(crate) fn is_idle(self, is_beside_a_server: bool) -> bool {
+        match self {
+            IoPriority::Auto => is_beside_a_server,
+            IoPriority::Idle => true,
+            IoPriority::Usual => false,
+        }
+    }
+}
+
 /// How fast to go.
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Load")]
@@ -132,6 +154,11 @@ pub(crate) struct LoadArgs {
     /// Read no faster than this, such as 100MB/s
     #[arg(long, value_name = "RATE", value_parser = rate)]
     pub rate: Option<NonZeroU64>,
+    /// Priority
+    ///
+    /// When the system does the work and the reads, beside those of other programs.
+    #[arg(long, value_enum, value_name = "CLASS", default_value_t = IoPriority::Auto)]
+    pub io_priority: IoPriority,
     /// Working memory
     ///
     /// Rows and index entries that are compared and do not fit are sorted on disk, in the directory

@@ -8,6 +8,7 @@ use std::sync::atomic::AtomicBool;
 use pgclinic_check::{AskedPage, LiveServer, ServerSays};
 use pgclinic_cluster::LIVE_LIMITS;
 
+use crate::args::IoPriority;
 use crate::asked_server::AskedServer;
 use crate::env::{Env, sleep_unless};
 
@@ -51,8 +52,12 @@ const NICENESS: i32 = 10;
 /// What is only nice goes on until its slice ends while a process of the server that has just got
 /// its answer waits, and a server waits for many answers a second. What is idle (`SCHED_IDLE`)
 /// stops at once.
-pub(crate) fn let_others_go_first(is_wanted: bool, world: &mut Env<'_>) {
-    if !is_wanted || !world.has_own_process {
+pub(crate) fn let_others_go_first(
+    priority: IoPriority,
+    is_beside_a_server: bool,
+    world: &mut Env<'_>,
+) {
+    if !priority.is_idle(is_beside_a_server) || !world.has_own_process {
         return;
     }
     // Threads that are started from now on have it too. Nobody is kept from being nicer.

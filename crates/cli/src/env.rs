@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use pgclinic_format::calendar::{DAYS_FROM_1970_TO_2000, civil};
-use pgclinic_report::Document;
+use pgclinic_report::{Document, in_columns};
 use pgclinic_servers::{ConnectionDefaults, ConnectionTarget, Passwords};
 
 use crate::exit::{Exit, Failure};
@@ -114,7 +114,23 @@ impl Env<'_> {
 
     /// Says a sentence on stderr. A closed stderr is nobody's loss.
     pub fn say(&mut self, sentence: &str) {
-        let _unheard = writeln!(self.stderr, "{sentence}");
+        let _unheard = if self.terminal.stderr {
+            let sentence = in_columns(sentence, self.terminal.width);
+            writeln!(self.stderr, "{sentence}")
+        } else {
+            writeln!(self.stderr, "{sentence}")
+        };
+    }
+
+    /// Prints lines for a reader on stdout.
+    pub(crate) fn print(&mut self, lines: &str) -> Result<(), Failure> {
+        let printed = if self.terminal.stdout {
+            let lines = in_columns(lines, self.terminal.width);
+            self.stdout.write_all(lines.as_bytes())
+        } else {
+            self.stdout.write_all(lines.as_bytes())
+        };
+        printed.map_err(|error| Failure::new(format!("cannot write to stdout: {error}")))
     }
 
     pub(crate) fn usage(&mut self, error: &clap::Error) -> Exit {

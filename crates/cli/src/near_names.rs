@@ -11,6 +11,9 @@ use pgclinic_surgery::{Injury, injuries, injury_named};
 use crate::args::SelectionArgs;
 use crate::exit::Failure;
 
+/// Databases that a sentence names.
+const DATABASES_SHOWN: usize = 8;
+
 /// `did you mean public.orders? `, or nothing.
 pub(crate) fn meant<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> String {
     let near = closest(name, known);
@@ -77,7 +80,10 @@ fn hint(cluster: &Cluster, databases: &[String], relations: &[String]) -> String
         !names.iter().any(|name| asked.matches(name))
     });
     if let Some(asked) = unknown {
-        return meant(asked, names.into_iter());
+        return match meant(asked, names.iter().copied()) {
+            near if near.is_empty() => databases_there(&names),
+            near => near,
+        };
     }
     let known: Vec<Catalog> = cluster
         .databases
@@ -104,6 +110,21 @@ fn hint(cluster: &Cluster, databases: &[String], relations: &[String]) -> String
         }
     });
     hints.collect()
+}
+
+/// The databases by name, as far as a sentence has room for them.
+fn databases_there(names: &BTreeSet<&str>) -> String {
+    let shown: Vec<&str> = names.iter().copied().take(DATABASES_SHOWN).collect();
+    let more = names.len() - shown.len();
+    let more = (more > 0).then(|| format!(" and {more} more"));
+    match shown.is_empty() {
+        true => String::new(),
+        false => format!(
+            "its databases are {}{}",
+            shown.join(", "),
+            more.unwrap_or_default()
+        ),
+    }
 }
 
 fn is_named(relation: &Relation, asked: &str) -> bool {

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
-use pgclinic_report::Neighbour;
+use pgclinic_report::{Document, Neighbour};
 
 use crate::destination::folder_of;
 
@@ -31,6 +31,29 @@ pub(crate) fn beside(page: &Path) -> Vec<Neighbour> {
         .iter()
         .filter_map(|path| Neighbour::of_page(path, &head_of(&folder.join(path))?));
     found.collect()
+}
+
+/// The document of an experiment whose raw files do not all lie beside the page, with those that
+/// do; nothing where every link leads somewhere.
+pub(crate) fn without_dead_links(document: &Document, page: Option<&Path>) -> Option<Document> {
+    let Document::Experiment(document) = document else {
+        return None;
+    };
+    let folder = page.map_or(Path::new("."), folder_of);
+    let is_there = |file: &String| folder.join(file).is_file();
+    if document
+        .runs
+        .iter()
+        .flat_map(|run| &run.files)
+        .all(is_there)
+    {
+        return None;
+    }
+    let mut own = document.clone();
+    for run in &mut own.runs {
+        run.files.retain(is_there);
+    }
+    Some(Document::Experiment(own))
 }
 
 /// Paths from the page, with what leads from it to this directory.

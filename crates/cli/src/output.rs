@@ -186,6 +186,12 @@ impl OutputArgs {
         world: &mut Env<'_>,
     ) -> Result<(), Failure> {
         let form = self.form_of(document.schema())?;
+        let page = self.output.as_deref();
+        let is_page = self.format == "html";
+        let linked = is_page
+            .then(|| neighbours::without_dead_links(document, page))
+            .flatten();
+        let document = linked.as_ref().unwrap_or(document);
         let to_terminal = self.output.is_none() && world.terminal.stdout;
         let color = match self.color {
             Color::Auto => self.output.is_none() && world.terminal.may_be_coloured(),

@@ -201,6 +201,7 @@ pub(crate) fn open(path: &Path, opening: Opening<'_>) -> Result<OpenTarget, Fail
     if !opening.incremental.is_empty() || opening.named.is_some() {
         return open_cluster(path, opening).map(|cluster| OpenTarget::Cluster(Box::new(cluster)));
     }
+    refuse_nothing(path)?;
     let metadata = path
         .metadata()
         .map_err(|error| Failure::new(format!("cannot open {}: {error}", path.display())))?;
@@ -225,6 +226,16 @@ pub(crate) fn open(path: &Path, opening: Opening<'_>) -> Result<OpenTarget, Fail
         });
     }
     open_cluster(&path, opening).map(|cluster| OpenTarget::Cluster(Box::new(cluster)))
+}
+
+/// A shell makes nothing of a variable that is not set.
+fn refuse_nothing(path: &Path) -> Result<(), Failure> {
+    if path.as_os_str().is_empty() {
+        return Err(Failure::new(
+            "the target is an empty word: where it was \"$PGDATA\", that is not set here; name the data directory",
+        ));
+    }
+    Ok(())
 }
 
 /// The archives that a path stands for: itself, or `base.tar` in a folder that is no data
@@ -351,6 +362,7 @@ pub(crate) fn open_cluster(path: &Path, opening: Opening<'_>) -> Result<Cluster,
     if let Some(server) = opening.named {
         return open_named(server, opening);
     }
+    refuse_nothing(path)?;
     let path = &path
         .canonicalize()
         .map_err(|error| Failure::new(format!("cannot open {}: {error}", path.display())))?;

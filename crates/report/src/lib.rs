@@ -34,7 +34,7 @@ pub use drill_row_line::drill_row_line;
 pub use format::{Format, Options, RuleText};
 pub use formats::nagios::plugin_line;
 pub use formats::prometheus::{Exposition, watch_metrics};
-pub use formats::text::write_manual;
+pub use formats::text::{in_columns, write_manual};
 pub use formats::{FORMATS, by_name};
 pub use headline::{Headline, headline};
 pub use neighbours::Neighbour;

@@ -7,6 +7,8 @@ use crate::view::{Block, Look, View, Words, list, on_page, section};
 /// What the head of a page begins with, before what wrote it and before what it is about.
 pub(crate) const GENERATOR: &str = "<meta name=generator content=\"";
 pub(crate) const SUBJECT: &str = "<meta name=subject content=\"";
+/// The same before when it was made.
+pub(crate) const STARTED: &str = "<meta name=date content=\"";
 
 /// The page of another report.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -16,6 +18,8 @@ pub struct Neighbour {
     command: String,
     subject: String,
     title: String,
+    /// Pages of older versions do not say it.
+    started: Option<String>,
 }
 
 impl Neighbour {
@@ -33,7 +37,17 @@ impl Neighbour {
             command,
             subject: between(SUBJECT, '"')?,
             title: between("<title>", '<')?,
+            started: between(STARTED, '"'),
         })
+    }
+
+    /// Its title, with what it is about where the title does not say it.
+    fn what(&self) -> String {
+        if self.title.contains(&self.subject) {
+            self.title.clone()
+        } else {
+            format!("{} of {}", self.title, self.subject)
+        }
     }
 
     /// One of both is about what the other is about, or about a comparison with it.
@@ -48,9 +62,15 @@ pub(crate) fn links(view: &View, all: &[Neighbour]) -> Option<Block> {
     let same = all.iter().filter(|own| own.is_of(&view.subject));
     let items = same.map(|own| {
         let link = Look::Link(own.link.clone());
-        Words::default()
-            .and(link, &own.file)
-            .plain(format!("  {}: {}", own.command, own.title))
+        let words = Words::default().and(link, &own.file).plain(format!(
+            "  {}: {}",
+            own.command,
+            own.what()
+        ));
+        match &own.started {
+            Some(started) => words.quiet(format!(", {started}")),
+            None => words,
+        }
     });
     let listed = list(items);
     (!listed.is_empty()).then(|| on_page(vec![section("Reports beside this one").of(listed)]))
@@ -67,7 +87,8 @@ mod tests {
         );
         let known = Neighbour::of_page("a check:1.html", &head).expect("a report");
         assert_eq!(known.link, "a%20check%3A1.html");
-        assert_eq!(known.title, "DAMAGED: /srv/a & b");
+        assert_eq!(known.what(), "DAMAGED: /srv/a & b");
+        assert_eq!(known.started, None);
         assert!(known.is_of("/srv/a & b") && !known.is_of("/srv/a & c"));
         let other = head.replace("pgclinic check", "javadoc");
         assert_eq!(Neighbour::of_page("a.html", &other), None);

@@ -63,8 +63,10 @@ fn number(value: f64) -> String {
 
 fn duration(value: f64) -> String {
     if value.abs() < 7200.0 {
-        let sign = if value < 0.0 { "-" } else { "" };
-        return format!("{sign}{}", seconds(value.abs()));
+        let words = seconds(value.abs());
+        let is_zero = !words.contains(|letter| matches!(letter, '1'..='9'));
+        let sign = if value < 0.0 && !is_zero { "-" } else { "" };
+        return format!("{sign}{words}");
     }
     if value.abs() < 2.0 * DAY_S {
         return format!("{:.1} h", value / 3600.0);

@@ -54,17 +54,6 @@ enum LevelName {
     Full,
 }
 
-/// How reads stand beside those of others.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
-enum IoPriority {
-    /// Idle while a server runs on the files
-    Auto,
-    /// After everybody else's
-    Idle,
-    /// As any program's
-    Usual,
-}
-
 #[derive(Debug, Args)]
 struct Arguments {
     /// Data directory, base backup, relation file, or server URL
@@ -123,11 +112,6 @@ struct Arguments {
     /// allowed. It needs --server, or a postgres:// target.
     #[arg(long)]
     checkpoint: bool,
-    /// Priority
-    ///
-    /// When the system does the work and the reads, beside those of other programs.
-    #[arg(long, value_enum, value_name = "CLASS", default_value_t = IoPriority::Auto, help_heading = "Load")]
-    io_priority: IoPriority,
     /// Do this as well, from one read of the files
     ///
     /// The report then ends with the figures of `pgclinic measure`; in JSON they are `measured`.
@@ -423,12 +407,7 @@ impl Arguments {
     /// Reads wait for those of a running server, unless the user says otherwise.
     fn let_it_go_first(&self, opened: &OpenTarget, world: &mut Env<'_>) {
         let running = matches!(opened, OpenTarget::Cluster(cluster) if cluster.is_running());
-        let idle = match self.io_priority {
-            IoPriority::Auto => running,
-            IoPriority::Idle => true,
-            IoPriority::Usual => false,
-        };
-        beside_a_server::let_others_go_first(idle, world);
+        beside_a_server::let_others_go_first(self.load.io_priority, running, world);
     }
 
     /// The options with what `--since` says. Where the state is of files that were exchanged since,

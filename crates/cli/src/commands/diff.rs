@@ -172,7 +172,7 @@ impl Arguments {
         let a = self.open((&self.a, &self.incremental_a), server_a, known_a, world)?;
         let b = self.open((&self.b, &self.incremental_b), server_b, known_b, world)?;
         let is_running = a.cluster.is_running() || b.cluster.is_running();
-        beside_a_server::let_others_go_first(is_running, world);
+        beside_a_server::let_others_go_first(self.load.io_priority, is_running, world);
         let options = DiffOptions {
             threads: self.load.threads(),
             selection: self.selection.selection(),

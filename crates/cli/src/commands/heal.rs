@@ -33,6 +33,7 @@ use pgclinic_report::Document;
 use pgclinic_surgery::cures::{HealPlan, ProvenPages, plan_heal};
 
 use crate::args::LoadArgs;
+use crate::beside_a_server::let_others_go_first;
 use crate::commands::Command;
 use crate::env::Env;
 use crate::exit::{Exit, Failure};
@@ -277,6 +278,8 @@ impl Command for Heal {
         if let Some(again) = arguments.journal_of_checksums() {
             return checksums::run_again(&again, world);
         }
+        // The files that it writes are those of no running server.
+        let_others_go_first(arguments.load.io_priority, false, world);
         let start = Instant::now();
         let targets: Vec<&Path> = arguments.pgdata.iter().map(PathBuf::as_path).collect();
         arguments.output.refuse_early(HEAL_SCHEMA, &targets)?;

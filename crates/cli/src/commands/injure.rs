@@ -372,7 +372,6 @@ fn list() -> String {
 }
 
 fn print(world: &mut Env<'_>, words: &str) -> Result<Exit, Failure> {
-    write!(world.stdout, "{words}")
-        .map_err(|error| Failure::new(format!("cannot write to stdout: {error}")))?;
+    world.print(words)?;
     Ok(Exit::Healthy)
 }

@@ -151,7 +151,7 @@ impl Arguments {
         let cluster = target::open_cluster(&self.target, opening)?;
         let unseen = opening.unseen_beside(&cluster, &self.target);
         let watch = Watch::begin(&cluster);
-        beside_a_server::let_others_go_first(cluster.is_running(), world);
+        beside_a_server::let_others_go_first(self.load.io_priority, cluster.is_running(), world);
         let options = MeasureOptions {
             threads: self.load.threads(),
             selection: self.selection.selection(),

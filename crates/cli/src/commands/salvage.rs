@@ -359,7 +359,7 @@ fn salvaged(
     let cluster = folder::open(pgdata, opening)?;
     let unseen = opening.unseen_beside(&cluster, pgdata);
     let watch = Watch::begin(&cluster);
-    beside_a_server::let_others_go_first(cluster.is_running(), world);
+    beside_a_server::let_others_go_first(arguments.load.io_priority, cluster.is_running(), world);
     if options.without_catalogs && matches!(options.destination, Destination::Server(_)) {
         let why =
             "without catalogs there is no schema to be made on a server: salvage into a directory";

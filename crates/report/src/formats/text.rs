@@ -9,6 +9,7 @@ mod table;
 use std::io;
 
 pub use manual::write_manual;
+pub use sheet::in_columns;
 
 use crate::view::{self, View};
 use crate::{Document, Format, Options};

@@ -115,7 +115,7 @@ fn bar(document: &CheckDocument) -> PartsBar {
     let mut bar = PartsBar::of_coverage(&document.coverage, &hurt);
     // Nobody knows how long a file was of which nothing is left.
     let files = document.coverage.relations_missing;
-    bar.add(Fate::Bad, plural(files, "file") + " missing", files > 0);
+    bar.add(Fate::Missing, plural(files, "file") + " missing", files > 0);
     bar
 }
 
@@ -129,16 +129,35 @@ fn doubted_bytes(document: &CheckDocument) -> u64 {
     pages.saturating_mul(document.target.block_size.unwrap_or(0).into())
 }
 
-/// Bytes of pages that hold damage, be it of the page or of a row on it.
+/// Bytes of pages that hold damage, be it of the page or of a row on it. A page that is named only
+/// for what follows from damage elsewhere holds none.
 fn damaged_bytes(document: &CheckDocument) -> u64 {
-    let ranges = document.relations.iter().flat_map(|fork| &fork.damaged);
-    let blocks: u64 = ranges.map(|[start, end]| end.saturating_sub(*start)).sum();
     let damage = document.findings.iter();
     let damage = damage.filter(|own| own.severity == Severity::Damage);
-    let pages = damage.filter_map(|own| Some((own.place.path.as_str(), own.place.block?)));
+    let (follows, roots): (Vec<&Finding>, Vec<&Finding>) =
+        damage.partition(|own| own.caused_by.is_some());
+    let hurt: BTreeSet<&str> = roots.iter().map(|own| first_file(own)).collect();
+    let is_complete = document.findings_omitted == 0;
+    let excused: BTreeSet<&str> = follows
+        .iter()
+        .map(|own| first_file(own))
+        .filter(|path| is_complete && !hurt.contains(path))
+        .collect();
+    let forks = document.relations.iter();
+    let forks = forks.filter(|fork| !excused.contains(fork.path.as_str()));
+    let ranges = forks.flat_map(|fork| &fork.damaged);
+    let blocks: u64 = ranges.map(|[start, end]| end.saturating_sub(*start)).sum();
+    let pages = roots.iter();
+    let pages = pages.filter_map(|own| Some((own.place.path.as_str(), own.place.block?)));
     let pages: BTreeSet<(&str, u32)> = pages.collect();
     let blocks = blocks.max(count_of(pages.len()));
     blocks.saturating_mul(document.target.block_size.unwrap_or(0).into())
+}
+
+/// The first file of the fork that a finding is about: later ones end in a number.
+fn first_file(finding: &Finding) -> &str {
+    let path = finding.place.path.as_str();
+    path.split_once('.').map_or(path, |(first, _)| first)
 }
 
 /// Bytes of blocks that other files name, and that are beyond the end of theirs.

@@ -139,10 +139,11 @@ fn verdict(document: &MeasureDocument) -> Verdict {
     let coverage = &document.coverage;
     let relations = plural(coverage.relations, "relation");
     let (size, time) = (bytes(coverage.bytes_seen), say::seconds(document.elapsed_s));
-    let (tone, word) = if document.interrupted {
-        (Tone::Warn, "INTERRUPTED")
-    } else {
-        (Tone::Good, "MEASURED")
+    let has_gaps = coverage.not_checked.iter().any(|gap| !gap.inherent);
+    let (tone, word) = match () {
+        () if document.interrupted => (Tone::Warn, "INTERRUPTED"),
+        () if has_gaps => (Tone::Warn, "INCOMPLETE"),
+        () => (Tone::Good, "MEASURED"),
     };
     Verdict::new(tone, word, format!("{relations}, {size} in {time}"))
         .beside(say::beside(&document.target))

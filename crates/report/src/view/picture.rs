@@ -51,6 +51,8 @@ pub(crate) enum Fate {
     Doubtful,
     /// Damaged, lost.
     Bad,
+    /// Not there at all.
+    Missing,
     /// Nobody can tell.
     Unknown,
 }
@@ -91,7 +93,7 @@ impl PartsBar {
             (Fate::Sound, rest - doubted, "sound"),
             (Fate::Doubtful, doubted, "with rows at risk"),
             (Fate::Bad, damaged, "damaged"),
-            (Fate::Bad, hurt.missing, "missing"),
+            (Fate::Missing, hurt.missing, "missing"),
             (Fate::Doubtful, coverage.bytes_skipped, "not checked"),
             (Fate::Unknown, coverage.bytes_unreadable, "unreadable"),
         ];

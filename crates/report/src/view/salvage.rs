@@ -328,17 +328,20 @@ fn keys(checks: &[CheckAccount]) -> Vec<Block> {
 type Count = (&'static str, fn(&TableAccount) -> u64);
 
 /// What everybody asks first, of every table.
-const FIRST_COUNTS: [Count; 5] = [
+const FIRST_COUNTS: [Count; 6] = [
     ("Written", |table| table.rows.written),
     ("Live", |table| table.rows.live),
     ("Partial", |table| table.rows.partial),
     ("Carved", |table| table.rows.carved),
+    SUSPECT,
     ("Lost", |table| table.rows.lost),
 ];
 
+/// It has a column where a table has some.
+const SUSPECT: Count = ("Suspect", |table| table.rows.suspect);
+
 /// The others; those that are zero for all tables are left out.
-const OTHER_COUNTS: [Count; 11] = [
-    ("Suspect", |table| table.rows.suspect),
+const OTHER_COUNTS: [Count; 10] = [
     ("Dead", |table| table.rows.dead),
     ("Mended", |table| table.rows.mended),
     ("Uncertain", |table| table.rows.uncertain),
@@ -373,12 +376,11 @@ fn tables_written(account: &SalvageReport) -> Vec<Block> {
     tables.sort_by_key(|own| (Reverse(own.rows.lost), Reverse(is_hurt(own))));
     let snapshot = (account.snapshots.len() > 1).then(|| left("Snapshot"));
     let mut columns = vec![left("Table"), left("Database").only(Medium::Page)];
-    columns.extend(FIRST_COUNTS.iter().map(|(name, of)| {
-        let is_shown = matches!(*name, "Written" | "Lost")
-            || account
-                .tables
-                .iter()
-                .any(|table| *name != "Live" && of(table) > 0);
+    let has_some = |of: fn(&TableAccount) -> u64| account.tables.iter().any(|own| of(own) > 0);
+    let is_there = |(name, of): &&Count| *name != SUSPECT.0 || has_some(*of);
+    let counts: Vec<&Count> = FIRST_COUNTS.iter().filter(is_there).collect();
+    columns.extend(counts.iter().map(|(name, of)| {
+        let is_shown = matches!(*name, "Written" | "Lost") || (*name != "Live" && has_some(*of));
         let medium = if is_shown { Medium::Both } else { Medium::Page };
         right(*name).only(medium)
     }));
@@ -386,7 +388,7 @@ fn tables_written(account: &SalvageReport) -> Vec<Block> {
     columns.extend([right("Bytes").only(Medium::Page), left("File")]);
     let rows = tables.into_iter().map(|table| {
         let mut cells = vec![name_of(table), words(&table.database)];
-        cells.extend(FIRST_COUNTS.iter().map(|(_, of)| number(of(table))));
+        cells.extend(counts.iter().map(|(_, of)| number(of(table))));
         let numbers = || Vec::from_iter(table.snapshots.iter().map(u32::to_string)).join(", ");
         cells.extend(snapshot.as_ref().map(|_| words(numbers())));
         let file = table.file.as_deref();

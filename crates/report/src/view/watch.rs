@@ -223,7 +223,11 @@ fn sign(own: &WatchedSign, servers: Servers) -> Block {
     let mut title = Words::default()
         .strong(&own.name)
         .plain(format!(" {} ", headline(own)));
-    if own.history.len() > 1 {
+    let changed = own
+        .history
+        .windows(2)
+        .any(|pair| pair.first() != pair.last());
+    if changed {
         title = title.and(
             Look::Spark(own.history.clone()),
             format!("the last {} samples", own.history.len()),

@@ -6,6 +6,7 @@
 
 use pgclinic_format::build::put_u32;
 use pgclinic_format::control_file;
+use pgclinic_model::plural;
 
 use crate::advice;
 use crate::byte_edits::flip;
@@ -49,7 +50,11 @@ pub(super) const CONTROL_FILE_CUT: Injury = Injury {
 
 fn cut_file(target: &InjuryTarget<'_>, seed: u64) -> Option<Damage> {
     let len = 16 + seed % 200;
-    let damage = Damage::cut(target, len, format!("the file truncated to {len} bytes"));
+    let damage = Damage::cut(
+        target,
+        len,
+        format!("the file truncated to {}", plural(len, "byte")),
+    );
     Some(damage.must(&["control-file-unreadable"]))
 }
 

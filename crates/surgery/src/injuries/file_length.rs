@@ -42,7 +42,11 @@ fn cut_first_segment(target: &InjuryTarget<'_>, seed: u64) -> Option<Damage> {
     let segment = target.files?.segments.first()?;
     let less = block_bytes(target) * (1 + seed % 100);
     let len = segment.len.checked_sub(less)?;
-    let damage = Damage::cut(target, len, format!("segment 0 truncated to {len} bytes"));
+    let damage = Damage::cut(
+        target,
+        len,
+        format!("segment 0 truncated to {}", plural(len, "byte")),
+    );
     let damage = damage.must(&["short-segment", "extra-segment"]);
     Some(damage.may(&[SHORT_FILES]))
 }
@@ -121,7 +125,11 @@ pub(super) const CUT_INSIDE_BLOCK: Injury = Injury {
 fn cut_inside_last_block(target: &InjuryTarget<'_>, seed: u64) -> Option<Damage> {
     let bytes = target.single_file()?.bytes();
     let len = bytes.checked_sub(1 + seed % 1000)?;
-    let damage = Damage::cut(target, len, format!("the file truncated to {len} bytes"));
+    let damage = Damage::cut(
+        target,
+        len,
+        format!("the file truncated to {}", plural(len, "byte")),
+    );
     Some(damage.must(&["partial-block"]).may(&[SHORT_FILES]))
 }
 

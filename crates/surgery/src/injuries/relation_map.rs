@@ -6,6 +6,7 @@
 
 use pgclinic_format::build::put_u32;
 use pgclinic_format::{Oid, RelationMap, oid, relation_map};
+use pgclinic_model::plural;
 
 use crate::advice;
 use crate::byte_edits::flip;
@@ -85,7 +86,11 @@ pub(super) const RELATION_MAP_CUT: Injury = Injury {
 fn cut_file(target: &InjuryTarget<'_>, seed: u64) -> Option<Damage> {
     unmoved(target)?;
     let len = 8 + seed % 400;
-    let damage = Damage::cut(target, len, format!("the file truncated to {len} bytes"));
+    let damage = Damage::cut(
+        target,
+        len,
+        format!("the file truncated to {}", plural(len, "byte")),
+    );
     let damage = damage.must(&["relation-map-unreadable"]);
     Some(damage.may(&[LOST_CATALOGS]))
 }

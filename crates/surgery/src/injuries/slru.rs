@@ -3,6 +3,7 @@
 
 use pgclinic_format::StatusLog;
 use pgclinic_format::slru::{GROUP_BYTES, PAGES_PER_SEGMENT};
+use pgclinic_model::plural;
 
 use crate::advice;
 use crate::byte_edits::put_u8;
@@ -53,7 +54,11 @@ fn remove_file(target: &InjuryTarget<'_>, _seed: u64) -> Option<Damage> {
 
 fn cut_file(target: &InjuryTarget<'_>, seed: u64) -> Option<Damage> {
     let len = seed.checked_rem(u64::try_from(bytes_in_use(target)?).ok()?)?;
-    let damage = Damage::cut(target, len, format!("the file truncated to {len} bytes"));
+    let damage = Damage::cut(
+        target,
+        len,
+        format!("the file truncated to {}", plural(len, "byte")),
+    );
     let damage = damage.must(&["slru-file-truncated"]);
     Some(damage.may(&[TRANSACTION_STATUS]))
 }

@@ -8,6 +8,7 @@
 
 use pgclinic_format::build::{put_u16, put_u32};
 use pgclinic_format::wal::PageHeader;
+use pgclinic_model::plural;
 
 use crate::advice;
 use crate::byte_edits::flip;
@@ -68,7 +69,11 @@ pub(super) const CUT_WAL_SEGMENT: Injury = Injury {
 
 fn cut_segment(target: &InjuryTarget<'_>, _seed: u64) -> Option<Damage> {
     let len = target.offset;
-    let damage = Damage::cut(target, len, format!("the segment truncated to {len} bytes"));
+    let damage = Damage::cut(
+        target,
+        len,
+        format!("the segment truncated to {}", plural(len, "byte")),
+    );
     let damage = damage.must(&["wal-page-header", "checkpoint-record-missing"]);
     Some(damage.may(&[WAL]))
 }

@@ -105,8 +105,7 @@ fn exam(
         directory.display(),
         injuries = plural(injuries, "place")
     );
-    write!(world.stdout, "{words}")
-        .map_err(|error| Failure::new(format!("cannot write to stdout: {error}")))?;
+    world.print(&words)?;
     Ok(Exit::Healthy)
 }
 

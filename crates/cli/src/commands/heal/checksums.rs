@@ -23,6 +23,7 @@ use pgclinic_surgery::checksums::{
 };
 
 use crate::args::{LoadArgs, SelectionArgs};
+use crate::beside_a_server::let_others_go_first;
 use crate::env::{Env, moment};
 use crate::exit::{Exit, FailOnArgs, Failure, ResultClass};
 use crate::journal_beside::journal_beside;
@@ -168,6 +169,7 @@ pub(super) fn run_again(again: &ChecksumsAgain<'_>, world: &mut Env<'_>) -> Resu
 }
 
 pub(super) fn run(arguments: &Arguments, world: &mut Env<'_>) -> Result<Exit, Failure> {
+    let_others_go_first(arguments.load.io_priority, false, world);
     let start = Instant::now();
     let pgdata = arguments.home()?;
     let targets: Vec<&Path> = vec![&pgdata];

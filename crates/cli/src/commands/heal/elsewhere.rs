@@ -150,26 +150,27 @@ pub(super) fn other_way(relation: &RelationSummary) -> NotHealed {
     }
 }
 
-/// What is left where nothing proves the page: its rows are saved first, then it is given up.
+/// What is left where nothing proves the page: the rows that can still be read are saved.
 pub(super) fn not_proven(page: &Wanted<'_>, why: Vec<String>, pgdata: &Path) -> NotHealed {
-    let path = page.files.path(0);
     let block = u64::from(page.block);
     NotHealed {
+        path: page.files.path(0),
         relation: Some(page.relation.clone()),
         blocks: vec![[block, block + 1]],
         needs_loss: true,
         why,
-        commands: vec![
-            shown_commands::salvage(pgdata, Some(&page.table)),
-            format!(
-                "pgclinic heal {} --at {}:{} --zero-page",
-                shown_commands::pgdata_word(pgdata),
-                shell_word(&path),
-                page.block
-            ),
-        ],
-        path,
+        commands: vec![shown_commands::salvage(pgdata, Some(&page.table))],
     }
+}
+
+/// Gives the page up, with all that is on it.
+pub(super) fn zero_page(page: &Wanted<'_>, pgdata: &Path) -> String {
+    format!(
+        "pgclinic heal {} --at {}:{} --zero-page",
+        shown_commands::pgdata_word(pgdata),
+        shell_word(&page.files.path(0)),
+        page.block
+    )
 }
 
 /// A sequence that no column owns.

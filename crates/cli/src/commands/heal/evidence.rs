@@ -30,6 +30,7 @@ use super::Arguments;
 use super::accused::{Accusation, accusations, not_cured};
 use super::elsewhere::{
     Known, damage_elsewhere, index_not_proven, not_proven, other_way, sequence_not_proven,
+    zero_page,
 };
 use super::ends::{TruncatedTable, planned_tables, truncated_tables};
 use super::status::{LostPages, is_unconfirmed, lost_pages, planned_pages};
@@ -411,9 +412,7 @@ impl Search<'_, '_> {
                         (true, _) => {
                             let why = "the page is what WAL says that it was: what is wrong lies elsewhere";
                             let reasons = vec![why.to_owned()];
-                            found
-                                .not_healed
-                                .push(not_proven(page, reasons, self.pgdata));
+                            found.not_healed.push(self.given_up(page, reasons));
                             continue;
                         }
                     };
@@ -478,6 +477,18 @@ impl Search<'_, '_> {
         })
     }
 
+    /// Its rows are saved first; what is zero already holds nothing to be given up.
+    fn given_up(&self, page: &Wanted<'_>, why: Vec<String>) -> NotHealed {
+        let mut own = not_proven(page, why, self.pgdata);
+        let source = self.cluster.source();
+        let bytes = read_block(source.as_ref(), page.files, self.cluster.build, page.block);
+        let is_zero = |bytes: Vec<u8>| bytes.iter().all(|byte| *byte == 0);
+        if !bytes.is_some_and(is_zero) {
+            own.commands.push(zero_page(page, self.pgdata));
+        }
+        own
+    }
+
     /// What nothing else proves may follow from what stands on the page itself.
     fn correct(&self, unproven: Vec<Unproven<'_>>, found: &mut Found) -> Result<(), Failure> {
         let requests = unproven.iter().map(|(page, _)| request(page, CORRECT_PAGE));
@@ -506,9 +517,7 @@ impl Search<'_, '_> {
                 }
                 Err(why) => {
                     reasons.push(why);
-                    found
-                        .not_healed
-                        .push(not_proven(page, reasons, self.pgdata));
+                    found.not_healed.push(self.given_up(page, reasons));
                 }
             }
         }

@@ -72,7 +72,7 @@ pub(super) fn run(arguments: &Arguments, world: &mut Env<'_>) -> Result<Exit, Fa
     ) {
         Ok(outcome) => {
             let answer = words(&outcome, &options);
-            world.stdout.write_all(answer.as_bytes())?;
+            world.print(&answer)?;
             Ok(match outcome {
                 Outcome::Between(_) => Exit::Incomplete,
                 _ => Exit::Healthy,

@@ -23,7 +23,7 @@ pub(super) fn run(arguments: &Arguments, world: &mut Env<'_>) -> Result<Exit, Fa
         None if arguments.samplers => samplers(),
         None => list(),
     };
-    world.stdout.write_all(text.as_bytes())?;
+    world.print(&text)?;
     Ok(Exit::Healthy)
 }
 

@@ -50,7 +50,7 @@ pub(super) fn run(arguments: &Arguments, world: &mut Env<'_>) -> Result<Exit, Fa
         &arguments.site.options(world),
         interrupted,
     )?;
-    let text = if arguments.json {
+    if arguments.json {
         let runs = skipped.runs;
         let skips = skipped
             .lines
@@ -63,20 +63,19 @@ pub(super) fn run(arguments: &Arguments, world: &mut Env<'_>) -> Result<Exit, Fa
         };
         let mut text = serde_json::to_string_pretty(&planned)?;
         text.push('\n');
-        text
+        world.stdout.write_all(text.as_bytes())?;
     } else {
         let lines = skipped
             .lines
             .iter()
             .map(|(what, why)| (what.as_str(), why.as_str()));
-        format!(
+        world.print(&format!(
             "{}{}{}",
             words(experiment.question(), &plan, &skipped),
             learned(&plan),
             table("Skipped on this machine", lines)
-        )
-    };
-    world.stdout.write_all(text.as_bytes())?;
+        ))?;
+    }
     Ok(Exit::Healthy)
 }
 

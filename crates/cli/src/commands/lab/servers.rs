@@ -10,7 +10,7 @@ use crate::exit::{Exit, Failure};
 pub(super) struct Arguments {}
 
 pub(super) fn run(_arguments: &Arguments, world: &mut Env<'_>) -> Result<Exit, Failure> {
-    world.stdout.write_all(list(&everywhere()).as_bytes())?;
+    world.print(&list(&everywhere()))?;
     Ok(Exit::Healthy)
 }
 

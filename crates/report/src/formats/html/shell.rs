@@ -9,7 +9,7 @@ use sha2::{Digest, Sha256};
 
 use super::escape::Esc;
 use super::printer;
-use crate::neighbours::{GENERATOR, SUBJECT};
+use crate::neighbours::{GENERATOR, STARTED, SUBJECT};
 use crate::view::View;
 
 const STYLE: &str = concat!(
@@ -31,6 +31,9 @@ pub(super) fn open(view: &View, out: &mut dyn io::Write) -> io::Result<()> {
         .refresh_s
         .map(|seconds| format!("<meta name=refresh content={seconds}>\n"));
     let refresh = refresh.unwrap_or_default();
+    let started = view.tool.started.as_deref();
+    let started = started.map(|moment| format!("{STARTED}{}\">\n", Esc(moment)));
+    let started = started.unwrap_or_default();
     write!(
         out,
         "<!doctype html>\n<html lang=en>\n<head>\n<meta charset=utf-8>\n\
@@ -40,7 +43,7 @@ pub(super) fn open(view: &View, out: &mut dyn io::Write) -> io::Result<()> {
          <meta name=viewport content=\"width=device-width, initial-scale=1\">\n\
          <meta name=referrer content=no-referrer>\n\
          <meta name=color-scheme content=\"light dark\">\n\
-         {refresh}{GENERATOR}{command}\">\n{SUBJECT}{subject}\">\n\
+         {refresh}{GENERATOR}{command}\">\n{SUBJECT}{subject}\">\n{started}\
          <title>{title}</title>\n<style>{STYLE}</style>\n</head>\n<body>\n"
     )?;
     head(view, out)?;

@@ -250,9 +250,77 @@ fn wrap(words: &str, room: usize) -> Vec<String> {
     lines
 }
 
+/// The text in lines of at most so many columns. What a line goes on with stands under the words
+/// that it began with; a command is never broken, so that it can be copied.
+pub fn in_columns(text: &str, columns: u16) -> String {
+    let columns = usize::from(columns.max(WIDTH_MIN));
+    let line = |line: &str| hanging(line, columns);
+    text.split_inclusive('\n').map(line).collect()
+}
+
+fn hanging(line: &str, columns: usize) -> String {
+    let (own, end) = match line.strip_suffix('\n') {
+        Some(own) => (own, "\n"),
+        None => (line, ""),
+    };
+    if visible(own) <= columns || is_command(own) {
+        return line.to_owned();
+    }
+    let (label, words) = label_and_words(own, columns / 2);
+    let indent = visible(label);
+    let lines = wrap(&with_codes_whole(words), columns - indent);
+    let between = format!("\n{:indent$}", "");
+    let lines = lines.join(&between).replace(Sheet::BLANK_IN_CODE, " ");
+    format!("{label}{lines}{end}")
+}
+
+/// Nothing stands on the line but what is typed, and what it is for before a colon.
+fn is_command(line: &str) -> bool {
+    let typed = line.rsplit_once(": ").map_or(line, |(_, typed)| typed);
+    typed.trim_start().starts_with("pgclinic ")
+}
+
+/// The first column of a line of two, with the blanks after it; else the blanks before the words.
+fn label_and_words(line: &str, columns_max: usize) -> (&str, &str) {
+    let is_blank = |letter: char| letter == ' ';
+    let words = line.trim_start_matches(is_blank);
+    let indent = line.len() - words.len();
+    let second = words.find("  ").map(|at| {
+        let rest = words.get(at..).unwrap_or_default();
+        line.len() - rest.trim_start_matches(is_blank).len()
+    });
+    let second = second.filter(|at| *at <= columns_max);
+    line.split_at(second.unwrap_or(indent))
+}
+
+/// Blanks between backticks are no place to break a line.
+fn with_codes_whole(words: &str) -> String {
+    let part = |(at, part): (usize, &str)| match at % 2 {
+        1 => part.replace(' ', Sheet::BLANK_IN_CODE),
+        _ => part.to_owned(),
+    };
+    let parts: Vec<String> = words.split('`').enumerate().map(part).collect();
+    parts.join("`")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn lines_go_on_under_their_words_and_commands_stay_whole() {
+        let text = "zeroed-page  every byte of a page is zero as after a lost write\n";
+        assert_eq!(
+            in_columns(text, 40),
+            "zeroed-page  every byte of a page is\n             zero as after a lost write\n"
+        );
+        let typed = "undo: pgclinic injure --undo /var/lib/postgresql/15/main.journal\n";
+        assert_eq!(in_columns(typed, 40), typed);
+        assert_eq!(
+            in_columns("then run once more `pgclinic lab list` to see it", 40),
+            "then run once more `pgclinic lab list`\nto see it"
+        );
+    }
 
     #[test]
     fn words_wrap_and_long_ones_stay_whole() {

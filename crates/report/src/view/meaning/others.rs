@@ -239,8 +239,9 @@ pub(crate) fn catalog_cost() -> Meaning {
 
 pub(crate) fn watch(document: &WatchDocument) -> Meaning {
     if document.unreachable() > 0 {
-        return Meaning::alone(
+        return Meaning::of(
             "A server gives no answer: nothing is known of it at this moment, good or bad.",
+            asked_again(document),
         );
     }
     let failures = document.targets.iter().flat_map(|own| &own.signs);
@@ -270,7 +271,27 @@ pub(crate) fn watch(document: &WatchDocument) -> Meaning {
             "Nothing that a running server shows of itself is wrong. Pages that nobody reads are not among it: pgclinic check reads all of them."
         }
     };
-    Meaning::of(sentence, settled_by(document))
+    Meaning::of(sentence, pages_read(document, settled_by(document)))
+}
+
+/// The servers that gave no answer, once more.
+fn asked_again(document: &WatchDocument) -> Next {
+    let silent = document
+        .targets
+        .iter()
+        .filter(|own| own.unreachable.is_some());
+    silent.fold(Next::default(), |next, own| {
+        let url = own.target.as_arguments();
+        next.and("ask it once more", format!("pgclinic watch {url} --once"))
+    })
+}
+
+/// What no sign shows.
+fn pages_read(document: &WatchDocument, next: Next) -> Next {
+    document.targets.iter().fold(next, |next, own| {
+        let check = format!("pgclinic check {}", own.target.as_arguments());
+        next.and("read every page of it, which no sign does", check)
+    })
 }
 
 /// What settles the signs that stand out, the worst first.

@@ -69,6 +69,7 @@ fn fate_class(fate: Fate) -> &'static str {
         Fate::Sound => "sound",
         Fate::Doubtful => "doubtful",
         Fate::Bad => "bad",
+        Fate::Missing => "missing",
         Fate::Unknown => "unknown",
     }
 }

@@ -15,6 +15,8 @@ const DRAWINGS: [(&str, f64, f64); 2] = [
 /// Room that a letter takes, and a line.
 const LETTER: f64 = 7.2;
 const LINE: f64 = 17.0;
+/// PostgreSQL has no longer name of a relation, with its schema before it.
+const NAME_LETTERS_MAX: usize = 128;
 
 /// What the colours mean.
 const LEGEND: [(&str, &str); 5] = [
@@ -73,9 +75,11 @@ fn tile(own: &Space, [x, y, width, height]: [f64; 4], out: &mut dyn io::Write) -
             y + height - part
         )?;
     }
-    let lines = [own.name.trim_start_matches("public."), &size];
     let room = lines_in(width, height);
-    for (line, number) in lines.into_iter().zip(1..=room) {
+    let name = own.name.trim_start_matches("public.");
+    let mut lines = folded(name, width, room.saturating_sub(1).max(1));
+    lines.push(size);
+    for (line, number) in lines.iter().zip(1..=room) {
         write!(
             out,
             "<text x={:.1} y={:.1}>{}</text>",
@@ -91,25 +95,41 @@ fn tile(own: &Space, [x, y, width, height]: [f64; 4], out: &mut dyn io::Write) -
 fn lines_in(width: f64, height: f64) -> u8 {
     match height {
         _ if width < 10.0 * LETTER => 0,
+        _ if height >= 3.7 * LINE => 3,
         _ if height >= 2.7 * LINE => 2,
         _ if height >= 1.7 * LINE => 1,
         _ => 0,
     }
 }
 
+/// A name in as few lines as hold it, of at most so many.
+fn folded(name: &str, width: f64, lines_max: u8) -> Vec<String> {
+    let letters: Vec<char> = name.chars().collect();
+    let mut lines = Vec::new();
+    let mut rest = letters.as_slice();
+    while lines.len() + 1 < usize::from(lines_max) && rest.len() > letters_in(width) {
+        let (line, more) = rest.split_at(letters_in(width));
+        lines.push(line.iter().collect());
+        rest = more;
+    }
+    lines.push(cut(&String::from_iter(rest), width));
+    lines
+}
+
+/// Letters that a line of a tile has room for.
+fn letters_in(width: f64) -> usize {
+    let fits = |letters: &usize| *letters as f64 * LETTER <= width - 14.0;
+    (1..=NAME_LETTERS_MAX).take_while(fits).count().max(1)
+}
+
 /// As much of a line as has room.
 fn cut(line: &str, width: f64) -> String {
-    let mut room = width - 14.0;
-    let mut kept = String::new();
-    for letter in line.chars() {
-        room -= LETTER;
-        if room < LETTER {
-            kept.push('\u{2026}');
-            break;
-        }
-        kept.push(letter);
+    let room = letters_in(width);
+    if line.chars().count() <= room {
+        return line.to_owned();
     }
-    kept
+    let kept = line.chars().take(room - 1);
+    kept.chain(['\u{2026}']).collect()
 }
 
 #[cfg(test)]
@@ -120,7 +140,12 @@ mod tests {
     fn long_names_are_cut_and_small_tiles_have_none() {
         assert_eq!(cut("docs", 100.0), "docs");
         assert_eq!(cut("a_very_long_name", 72.0), "a_very_\u{2026}");
+        assert_eq!(cut("a_very_l", 72.0), "a_very_l");
+        assert_eq!(
+            folded("a_very_long_name", 72.0, 2),
+            ["a_very_l", "ong_name"]
+        );
         assert_eq!(lines_in(40.0, 100.0), 0);
-        assert_eq!(lines_in(100.0, 100.0), 2);
+        assert_eq!(lines_in(100.0, 50.0), 2);
     }
 }
