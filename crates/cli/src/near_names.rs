@@ -117,14 +117,11 @@ fn databases_there(names: &BTreeSet<&str>) -> String {
     let shown: Vec<&str> = names.iter().copied().take(DATABASES_SHOWN).collect();
     let more = names.len() - shown.len();
     let more = (more > 0).then(|| format!(" and {more} more"));
-    match shown.is_empty() {
-        true => String::new(),
-        false => format!(
-            "its databases are {}{}",
-            shown.join(", "),
-            more.unwrap_or_default()
-        ),
+    if shown.is_empty() {
+        return String::new();
     }
+    let shown = shown.join(", ");
+    format!("its databases are {shown}{}", more.unwrap_or_default())
 }
 
 fn is_named(relation: &Relation, asked: &str) -> bool {
