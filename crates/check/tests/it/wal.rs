@@ -8,9 +8,11 @@ use pgclinic_cluster::wal::{ReplayEffect, Stop};
 use pgclinic_format::wal::FileNumber;
 use pgclinic_format::{Fork, Lsn};
 use pgclinic_model::{Finding, Level, Severity};
-use pgclinic_servers::Checksums;
+use pgclinic_servers::{Checksums, StartOptions, StopMode};
 use pgclinic_source::{Overlay, OverlayPatch, read_all};
-use pgclinic_testkit::{TempCopy, all_majors, checked, copy_of, directory, seed, server};
+use pgclinic_testkit::{
+    TempCopy, all_majors, as_primary, catch_up, checked, copy_of, directory, seed, server, standby,
+};
 
 fn hurt(pgdata: &Path, patches: Vec<OverlayPatch>) -> Cluster {
     let overlay = Overlay::new(directory(pgdata), patches).expect("plain paths");
@@ -114,6 +116,7 @@ fn histories_and_labels() {
         told("pg_wal/00000002.history", "1\t0/28\tno reason\n"),
         [""; 0]
     );
+    // The first timeline has none, and no server reads it.
     let own = told("pg_wal/00000001.history", "1\t0/28\tno reason\n");
     assert_eq!(own, ["warning timeline-history"]);
     assert_eq!(told("backup_label", "START WAL\n"), ["damage backup-label"]);
@@ -129,6 +132,66 @@ fn histories_and_labels() {
     assert!(
         wrong.contains(&"damage backup-label".to_owned()),
         "{wrong:?}"
+    );
+}
+
+/// A standby that was promoted and crashed before its first checkpoint begins its recovery on the
+/// timeline that it left; one that was shut down since only needs a file that makes sense.
+#[test]
+fn the_history_of_a_promoted_cluster() {
+    let seeded = seed(&server(15), Checksums::On);
+    let (first, second) = (copy_of(&seeded), copy_of(&seeded));
+    let primary = first.start_with(&as_primary()).expect("a primary");
+    // The checkpoint that follows a promotion takes its time.
+    let slow = StartOptions::default().with("checkpoint_timeout", "1h");
+    let mut follower = standby(&second, &primary, slow);
+    let mut session = primary.connect("clinic").expect("a session");
+    session
+        .execute("CREATE TABLE public.load AS SELECT i AS id, repeat('x', 500) AS what FROM generate_series(1, 20000) AS i")
+        .expect("a table");
+    catch_up(&mut session, &follower);
+    let mut session = follower.connect("clinic").expect("a session");
+    for sql in ["SELECT pg_promote()", "DELETE FROM public.load"] {
+        session.execute(sql).expect(sql);
+    }
+    drop(session);
+    follower.kill();
+
+    const HISTORY: &str = "pg_wal/00000002.history";
+    let path = HISTORY.to_owned();
+    let missing = || {
+        hurt(
+            &second.pgdata,
+            vec![OverlayPatch::Remove { path: path.clone() }],
+        )
+    };
+    let garbage = || hurt(&second.pgdata, vec![bytes(HISTORY, 0, b"nonsense")]);
+    assert_eq!(
+        told(&hurt(&second.pgdata, Vec::new()), Level::Structure),
+        [""; 0]
+    );
+    let needed = ["damage timeline-history"];
+    assert_eq!(told(&garbage(), Level::Structure), needed);
+    let cluster = missing();
+    assert_eq!(told(&cluster, Level::Structure), needed);
+    assert_eq!(cluster.replay().expect("a recovery").stop, Stop::End);
+    let text = std::fs::read_to_string(second.pgdata.join(HISTORY)).expect("a history");
+    let left = text.split('\t').nth(1).expect("where it was left");
+    let mut found = found(&cluster, Level::Structure);
+    found.retain(|finding| finding.rule == "timeline-history");
+    let shown = format!("records of pg_wal show that it was left at {left}");
+    assert!(found[0].message.contains(&shown), "{found:?}");
+
+    let mut again = second.start().expect("a recovery");
+    again.stop(StopMode::Fast).expect("a stop");
+    assert_eq!(
+        told(&hurt(&second.pgdata, Vec::new()), Level::Structure),
+        [""; 0]
+    );
+    assert_eq!(told(&garbage(), Level::Structure), needed);
+    assert_eq!(
+        told(&missing(), Level::Structure),
+        ["note timeline-history"]
     );
 }
 

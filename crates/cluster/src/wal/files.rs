@@ -1,12 +1,13 @@
 //! What lies in `pg_wal`: segments by number and timeline, and the histories of timelines.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use pgclinic_format::Lsn;
 use pgclinic_format::wal::{History, HistoryFault, Shape};
 use pgclinic_source::{Entry, Presence, Source, SourceErrorKind, read_all};
 
 use crate::error::ReadGap;
+use crate::wal::timeline_switch::history_from_wal;
 
 /// Bytes of a history file that are read.
 pub(super) const HISTORY_BYTES: u64 = 1 << 20;
@@ -27,6 +28,8 @@ pub struct WalFiles {
     pub segments: BTreeMap<u64, Vec<WalFile>>,
     /// Histories by timeline, or what is wrong with them.
     pub histories: BTreeMap<u32, Result<History, HistoryFault>>,
+    /// What segments themselves tell of timelines whose history file cannot be read.
+    pub histories_from_wal: BTreeMap<u32, History>,
     /// What could not be read.
     pub troubles: Vec<ReadGap>,
     /// The folder cannot be listed, so that nothing is known of what lies there.
@@ -59,6 +62,7 @@ impl WalFiles {
         for timelines in files.segments.values_mut() {
             timelines.sort_by_key(|file| file.timeline);
         }
+        files.read_switches(source, shape);
         files
     }
 
@@ -88,9 +92,46 @@ impl WalFiles {
         }
     }
 
-    /// The history of a timeline, if it is there and can be read.
+    /// Asks the segments of timelines without a history.
+    fn read_switches(&mut self, source: &dyn Source, shape: &Shape) {
+        let all = self.segments.values().flatten().map(|file| file.timeline);
+        let all: BTreeSet<u32> = all.collect();
+        for timeline in all {
+            if self.history(timeline).is_none()
+                && let Some(history) = history_from_wal(source, shape, self, timeline)
+            {
+                self.histories_from_wal.insert(timeline, history);
+            }
+        }
+    }
+
+    /// The history of a timeline, if its file is there and names others.
     pub fn history(&self, timeline: u32) -> Option<&History> {
-        self.histories.get(&timeline)?.as_ref().ok()
+        let read = self.histories.get(&timeline)?.as_ref().ok();
+        read.filter(|history| !history.switches.is_empty())
+    }
+
+    /// The same, or what segments themselves tell. What they tell is no later than the history file
+    /// has it, and by a record or two earlier at most.
+    pub fn history_or_switches(&self, timeline: u32) -> Option<&History> {
+        let read = self.history(timeline);
+        read.or_else(|| self.histories_from_wal.get(&timeline))
+    }
+
+    /// Why the history file of a timeline tells nothing. The first timeline has none, and of one
+    /// that is out of reach nothing is known.
+    pub fn history_fault(&self, timeline: u32) -> Option<String> {
+        let path = history_path(timeline);
+        let is_out_of_reach =
+            self.is_unreadable || self.troubles.iter().any(|own| own.what == path);
+        match self.histories.get(&timeline) {
+            _ if timeline <= 1 => None,
+            Some(Ok(history)) if history.switches.is_empty() => Some("names no timeline".into()),
+            Some(Ok(_)) => None,
+            Some(Err(fault)) => Some(format!("cannot be read: {fault}")),
+            None if is_out_of_reach => None,
+            None => Some("is missing".into()),
+        }
     }
 
     /// The segment's file of this timeline.
@@ -117,6 +158,8 @@ pub(super) fn history_name(name: &str) -> Option<u32> {
 pub struct Timelines {
     /// Newest first: a timeline, and the number of the segment in which it begins.
     way: Vec<(u32, u64)>,
+    /// A history tells it, or there is nothing to tell.
+    is_known: bool,
 }
 
 impl Timelines {
@@ -124,13 +167,42 @@ impl Timelines {
     pub fn to(target: u32, files: &WalFiles, shape: &Shape) -> Self {
         let mut way = Vec::new();
         let mut begin = 0;
-        for switch in files.history(target).iter().flat_map(|own| &own.switches) {
+        for switch in files
+            .history_or_switches(target)
+            .iter()
+            .flat_map(|own| &own.switches)
+        {
             way.push((switch.timeline, begin));
             begin = shape.segment_number(switch.at);
         }
         way.push((target, begin));
         way.reverse();
-        Timelines { way }
+        Timelines {
+            way,
+            is_known: true,
+        }
+    }
+
+    /// Only this one.
+    pub(super) fn alone(timeline: u32) -> Self {
+        Timelines {
+            way: vec![(timeline, 0)],
+            is_known: true,
+        }
+    }
+
+    /// The way to `target` from an older timeline, when no history tells it: `target` began in the
+    /// segment `begin` at the latest, and there may be others between the two.
+    pub(super) fn guessed(target: u32, begin: u64, older: u32) -> Self {
+        Timelines {
+            way: vec![(target, begin), (older, 0)],
+            is_known: false,
+        }
+    }
+
+    /// Where each timeline was left is known, and not only that it was.
+    pub fn is_known(&self) -> bool {
+        self.is_known
     }
 
     /// The timeline whose file the server reads for a segment: the newest one on the way that has
@@ -150,7 +222,7 @@ impl Timelines {
 
     /// Where the way left a timeline that it passes, if that is known; the last one is not left.
     pub(super) fn left(&self, timeline: u32, files: &WalFiles) -> Option<Lsn> {
-        let history = files.history(self.target())?;
+        let history = files.history_or_switches(self.target())?;
         history.left(timeline)
     }
 

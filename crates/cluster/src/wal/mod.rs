@@ -14,6 +14,7 @@ mod replayed;
 mod row_changes;
 mod status_writes;
 mod survey;
+mod timeline_switch;
 mod touched;
 
 pub(crate) use foreign_control::judge;

@@ -110,7 +110,7 @@ impl Recovery {
             _ => start_of(control, signal),
         };
         let target = target(&start, signal, control, &files);
-        let timelines = Timelines::to(target, &files, &shape);
+        let timelines = way_to(target, &start, control, &files, &shape);
         Some(Recovery {
             shape,
             files,
@@ -162,6 +162,25 @@ fn start_of(control: &ControlFile, signal: bool) -> Start {
         redo: control.checkpoint.redo,
         checkpoint: control.checkpoint_lsn,
         timeline: control.checkpoint.timeline,
+    }
+}
+
+/// The way to `target`. After a promotion that no checkpoint followed, the minimum recovery point is
+/// the end of the record that names both timelines (`CreateEndOfRecoveryRecord`): where no history
+/// tells where the older one was left, it was not later.
+fn way_to(
+    target: u32,
+    start: &Start,
+    control: &ControlFile,
+    files: &WalFiles,
+    shape: &Shape,
+) -> Timelines {
+    let is_told = target == start.timeline || files.history_or_switches(target).is_some();
+    match control.min_recovery_point.0.checked_sub(1) {
+        Some(switched) if !is_told && start.kind == StartKind::Crash => {
+            Timelines::guessed(target, shape.segment_number(Lsn(switched)), start.timeline)
+        }
+        _ => Timelines::to(target, files, shape),
     }
 }
 

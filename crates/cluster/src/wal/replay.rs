@@ -123,7 +123,7 @@ impl Replay {
                 Err(end) => break end,
             }
         };
-        self.timeline = reader.timeline().unwrap_or(self.timeline);
+        self.timeline = self.timeline.max(reader.timeline().unwrap_or_default());
         self.bytes += reader.pages().bytes_read;
         for trouble in &reader.pages().troubles {
             if !self.troubles.contains(trouble) {
@@ -263,6 +263,8 @@ impl Replay {
                 }
             }
             Event::NextOid(next) => self.next_oid = next,
+            // The page on which a timeline begins still carries the number of the one before.
+            Event::EndOfRecovery { timeline, .. } => self.timeline = self.timeline.max(timeline),
             Event::BackupEnd(start) => self.backup_ended |= start == recovery.start.redo,
             Event::FullPageWrites(on) => self.full_page_writes &= on,
             Event::Ended(ended) => {
@@ -345,10 +347,12 @@ impl Replay {
             (StartKind::Settled, _) => true,
             // Without the record that recovery begins from, nothing of what was read need be all
             // there was; and a server that was promoted goes on at least to where it ended its
-            // recovery.
+            // recovery, on the timeline that it began there.
             (StartKind::Crash, _) => {
                 let least = control.min_recovery_point;
-                self.checkpoint.is_some() && (least.0 == 0 || reached(least))
+                let is_there = reached(least) && self.timeline >= control.min_recovery_timeline;
+                let is_way_known = recovery.timelines.is_known();
+                self.checkpoint.is_some() && is_way_known && (least.0 == 0 || is_there)
             }
             (StartKind::Archive, _) => reached(control.min_recovery_point) && !begun_backup,
             (StartKind::Backup, LabelState::Read(label)) if label.from_standby => {

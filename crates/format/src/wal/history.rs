@@ -51,7 +51,8 @@ impl History {
         for (content, line) in text.lines().zip(1..) {
             let fault = |why| Err(HistoryFault { line, why });
             let content = content.trim_start();
-            if content.is_empty() || content.starts_with('#') {
+            // A line ends at a zero for the server, so that a file of zeros says nothing.
+            if content.is_empty() || content.starts_with(['#', '\0']) {
                 continue;
             }
             let mut words = content.split_ascii_whitespace();
@@ -105,6 +106,7 @@ mod tests {
         assert_eq!(history.left(1), Some(Lsn(0x300_0148)));
         assert_eq!(history.left(2), Some(Lsn(0x1_0000_00A0)));
         assert_eq!(history.left(3), None);
+        assert_eq!(History::parse(3, "\0\0\0"), Ok(History::default()));
     }
 
     #[test]

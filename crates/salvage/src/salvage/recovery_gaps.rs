@@ -27,17 +27,22 @@ pub(super) fn of_cluster(cluster: &Cluster, replay: Option<&ReplayAccount>) -> V
     } else {
         control_gap(cluster)
     };
-    let wal = if cluster.needs_recovery() {
-        wal_gap(replay).or_else(|| wal_may_go_on(cluster))
+    let (history, wal) = if cluster.needs_recovery() {
+        let history = history_gap(cluster, replay);
+        // Where the way is lost, that is why WAL ends.
+        let is_lost = history.as_ref().is_some_and(|gap| !gap.inherent);
+        let wal = || wal_gap(replay).or_else(|| wal_may_go_on(cluster));
+        (history, if is_lost { None } else { wal() })
     } else {
-        None
+        (None, None)
     };
     let paced = paced_recovery(cluster, replay);
     let waiting = prepared(cluster).into_iter().chain(lost_prepared(cluster));
     let status = status_gaps(cluster).into_iter().chain(waiting);
     let unasked = cluster.unasked_rows_in_wal();
     let unasked = unasked.map(|gap| not_salvaged(&gap.what, &gap.why));
-    let gaps = control.into_iter().chain(wal).chain(paced).chain(unasked);
+    let known = control.into_iter().chain(history).chain(wal);
+    let gaps = known.chain(paced).chain(unasked);
     gaps.chain(status).chain(denied_by_wal(cluster)).collect()
 }
 
@@ -248,6 +253,51 @@ fn wal_gap(replay: Option<&ReplayAccount>) -> Option<NotChecked> {
         }
         Some(_) => None,
     }
+}
+
+/// The history of the timeline that recovery leads to. Where it is lost, records of WAL may tell the
+/// same; and recovery that begins on that timeline does not ask for it.
+fn history_gap(cluster: &Cluster, replay: Option<&ReplayAccount>) -> Option<NotChecked> {
+    let recovery = cluster.recovery().filter(|_| !cluster.is_running())?;
+    let (files, start) = (&recovery.files, recovery.start);
+    let target = recovery.timelines.target();
+    let fault = files.history_fault(target)?;
+    let file = format!("the history of timeline {target}, pg_wal/{target:08X}.history");
+    let shown = if start.timeline == target {
+        // One that is there the server reads all the same.
+        let is_wrong = files.histories.get(&target).is_some_and(Result::is_err);
+        let refused = if is_wrong {
+            ". The server does not start before the file is right"
+        } else {
+            ""
+        };
+        Some(format!(
+            "it {fault}; recovery begins on that timeline, and no WAL before it is needed{refused}"
+        ))
+    } else {
+        let history = files.history_or_switches(target);
+        let left = history.and_then(|history| history.left(start.timeline));
+        left.map(|left| {
+            format!(
+                "it {fault}; records of pg_wal show that timeline {} was left at {left}, and were followed. The server does not start without the file",
+                start.timeline
+            )
+        })
+    };
+    Some(match shown {
+        Some(why) => NotChecked {
+            inherent: true,
+            ..not_salvaged(&file, &why)
+        },
+        None => {
+            let end = replay.map_or_else(|| start.redo.to_string(), |replay| replay.end.clone());
+            let why = format!(
+                "{file}, {fault}: recovery begins on timeline {}, and no record of pg_wal shows where it was left. WAL was followed to {end}; bring back the file and WAL from there on",
+                start.timeline
+            );
+            not_salvaged(CHANGES, &why)
+        }
+    })
 }
 
 /// The log of a crash ends where one of its files does, as it does where the next one is lost or

@@ -50,4 +50,5 @@ mod server_source;
 mod standby;
 mod stored_types;
 mod text_settings;
+mod timelines;
 mod uncertain;

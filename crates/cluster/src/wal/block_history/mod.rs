@@ -198,7 +198,8 @@ pub fn recover_pages(
         Ok(goal) => goal,
         Err(why) => return RecoveredBlocks::none_proven(wanted, &why),
     };
-    let copies = WalCopies::list(directories(cluster, evidence), &recovery.shape);
+    let mut copies = WalCopies::list(directories(cluster, evidence), &recovery.shape);
+    copies.take_histories_from_wal(&recovery.files);
     let timelines = Timelines::to(goal.timeline, &copies.histories, &recovery.shape);
     let course = Course {
         shape: recovery.shape,

@@ -76,6 +76,7 @@ pub fn missing_segments(
     let shape = recovery.shape;
     let mut copies = WalCopies::list(directories(cluster, evidence), &shape);
     copies.prefer_own();
+    copies.take_histories_from_wal(&recovery.files);
     let target = recovery.timelines.target();
     let timelines = Timelines::to(target, &copies.histories, &shape);
     let from = recovery.start.redo.min(recovery.start.checkpoint);

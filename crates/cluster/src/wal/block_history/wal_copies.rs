@@ -187,6 +187,11 @@ impl WalCopies {
         }
     }
 
+    /// What the cluster's own segments tell of timelines without a history.
+    pub(super) fn take_histories_from_wal(&mut self, own: &WalFiles) {
+        self.histories.histories_from_wal = own.histories_from_wal.clone();
+    }
+
     /// The copies of a segment of this timeline.
     fn of(&self, number: u64, timeline: u32) -> impl Iterator<Item = &SegmentCopy> {
         let all = self.segments.get(&number).into_iter().flatten();
