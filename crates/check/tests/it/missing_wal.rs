@@ -140,6 +140,24 @@ fn zeros_from_a_segment_on_are_no_end_of_wal() {
     );
 }
 
+/// As the server renames them to be used again: the record that goes on in the first of them was
+/// never completed, for all that WAL tells.
+#[test]
+fn segments_put_back_to_their_older_use_are_no_end_of_wal() {
+    let segments = segments(&CRASHED.pgdata);
+    let older = std::fs::read(CRASHED.pgdata.join(&segments[0])).expect("a segment");
+    let patches = segments[2..].iter().map(|path| OverlayPatch::Bytes {
+        path: path.clone(),
+        offset: 0,
+        bytes: older.clone(),
+    });
+    let document = found(patches.collect());
+    assert_eq!(
+        roots(&document),
+        [("wal-page-header", segments[2].as_str())]
+    );
+}
+
 #[test]
 fn the_last_segment_is_asked_for() {
     let segments = segments(&CRASHED.pgdata);

@@ -14,6 +14,7 @@ use super::plan::not_salvaged;
 /// Tables that a gap names.
 const TABLES_NAMED: usize = 5;
 const CHANGES: &str = "changes since the last checkpoint";
+const NEXT_FILE: &str = "whether the write-ahead log went on in its next file";
 
 /// What is known before a row is read.
 pub(super) fn of_cluster(cluster: &Cluster, replay: Option<&ReplayAccount>) -> Vec<NotChecked> {
@@ -301,12 +302,27 @@ fn history_gap(cluster: &Cluster, replay: Option<&ReplayAccount>) -> Option<NotC
 }
 
 /// The log of a crash ends where one of its files does, as it does where the next one is lost or
-/// overwritten with zeros.
+/// overwritten with zeros. Before one that was not used yet it is what a crash leaves: only pages that
+/// were changed later would tell that the file was used and put back.
 fn wal_may_go_on(cluster: &Cluster) -> Option<NotChecked> {
     let recovery = cluster.recovery()?;
     let crashed = recovery.start.kind == StartKind::Crash && !cluster.is_running();
     let replay = cluster.replay().filter(|_| crashed)?;
     let end = replay.end.record;
+    if let Some(older) = replay.ends_before_recycled(&recovery.shape) {
+        let place = if replay.end.at > end {
+            "inside a record, where its file ends"
+        } else {
+            "where a file ends"
+        };
+        let why = format!(
+            "the write-ahead log ends at {end}, {place}, and the next one holds pages of an older use, from {older} on. A crash leaves it so before the file is used. Had it been used, and put back to what it was before, WAL from {end} on would be missing, and only pages that were changed later would show it"
+        );
+        return Some(NotChecked {
+            inherent: true,
+            ..not_salvaged(NEXT_FILE, &why)
+        });
+    }
     let open = if replay.ends_with_its_files() {
         "where its last file ends: whether a further file followed, no file shows. A server that was idle after pg_switch_wal leaves it so"
     } else if replay.ends_before_zeros(&recovery.shape) {

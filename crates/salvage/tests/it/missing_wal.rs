@@ -186,6 +186,22 @@ fn a_log_that_ends_with_a_file_is_not_taken_for_all_there_was() {
     let whole = salvaged(&copy.pgdata, &options(&folder.path().join("whole"), "copy"));
     assert_eq!(whole.outcome, Outcome::Whole, "{:#?}", whole.not_salvaged);
     let last = copy.pgdata.join("pg_wal").join(&file);
+    // As the server leaves a file that it has renamed and not used yet.
+    let older = segments(&copy.pgdata).into_iter().min().expect("a segment");
+    assert!(older < last, "{older:?}");
+    let used = fs::read(&last).expect("the last segment");
+    fs::write(&last, fs::read(older).expect("a segment")).expect("put back");
+    let account = salvaged(&copy.pgdata, &options(&folder.path().join("older"), "copy"));
+    let words = why(&account, "went on in its next file");
+    assert!(words.contains("holds pages of an older use"), "{words}");
+    assert_eq!(
+        account.outcome,
+        Outcome::Whole,
+        "{:#?}",
+        account.not_salvaged
+    );
+    assert!(account.totals.written < whole.totals.written);
+    fs::write(&last, used).expect("written");
     let bytes = fs::metadata(&last).expect("a file").len();
     fs::write(&last, vec![0; bytes as usize]).expect("zeroed");
     let zeroed = folder.path().join("zeroed");
