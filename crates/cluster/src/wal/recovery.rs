@@ -165,9 +165,9 @@ fn start_of(control: &ControlFile, signal: bool) -> Start {
     }
 }
 
-/// The way to `target`. After a promotion that no checkpoint followed, the minimum recovery point is
-/// the end of the record that names both timelines (`CreateEndOfRecoveryRecord`): where no history
-/// tells where the older one was left, it was not later.
+/// The way to `target`. After a promotion that no checkpoint followed, the minimum recovery point
+/// is the end of the record that names both timelines (`CreateEndOfRecoveryRecord`): where no
+/// history tells where the older one was left, it was not later.
 fn way_to(
     target: u32,
     start: &Start,

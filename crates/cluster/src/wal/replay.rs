@@ -331,9 +331,10 @@ impl Replay {
         is_zero && shape.segment_of(page) == page
     }
 
-    /// The log ends where a file does, and the next one holds pages of an older use: where they were
-    /// written for. A server renames files that it needs no more to use them again. A crash between
-    /// two files leaves it so, and so does a file that is put back to what it was before its use.
+    /// The log ends where a file does, and the next one holds pages of an older use: where they
+    /// were written for. A server renames files that it needs no more to use them again. A crash
+    /// between two files leaves it so, and so does a file that is put back to what it was before
+    /// its use.
     pub fn ends_before_recycled(&self, shape: &Shape) -> Option<Lsn> {
         let page = shape.page_of(self.end.at.max(self.end.record));
         match self.end.why {

@@ -1,5 +1,5 @@
-//! Where a timeline parted from the one before, as WAL itself tells it: for a timeline whose history
-//! file is missing or makes no sense.
+//! Where a timeline parted from the one before, as WAL itself tells it: for a timeline whose
+//! history file is missing or makes no sense.
 //!
 //! ```text
 //! 000000020000000000000004   copied from timeline 1 │ END_OF_RECOVERY: 2, before 1 │ timeline 2 …

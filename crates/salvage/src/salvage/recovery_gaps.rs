@@ -256,8 +256,8 @@ fn wal_gap(replay: Option<&ReplayAccount>) -> Option<NotChecked> {
     }
 }
 
-/// The history of the timeline that recovery leads to. Where it is lost, records of WAL may tell the
-/// same; and recovery that begins on that timeline does not ask for it.
+/// The history of the timeline that recovery leads to. Where it is lost, records of WAL may tell
+/// the same; and recovery that begins on that timeline does not ask for it.
 fn history_gap(cluster: &Cluster, replay: Option<&ReplayAccount>) -> Option<NotChecked> {
     let recovery = cluster.recovery().filter(|_| !cluster.is_running())?;
     let (files, start) = (&recovery.files, recovery.start);
@@ -302,8 +302,8 @@ fn history_gap(cluster: &Cluster, replay: Option<&ReplayAccount>) -> Option<NotC
 }
 
 /// The log of a crash ends where one of its files does, as it does where the next one is lost or
-/// overwritten with zeros. Before one that was not used yet it is what a crash leaves: only pages that
-/// were changed later would tell that the file was used and put back.
+/// overwritten with zeros. Before one that was not used yet it is what a crash leaves: only pages
+/// that were changed later would tell that the file was used and put back.
 fn wal_may_go_on(cluster: &Cluster) -> Option<NotChecked> {
     let recovery = cluster.recovery()?;
     let crashed = recovery.start.kind == StartKind::Crash && !cluster.is_running();
