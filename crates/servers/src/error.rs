@@ -80,6 +80,13 @@ pub enum Error {
         /// The end of the server's log.
         log: String,
     },
+    /// A server that was to recover and to shut down did not.
+    NotRecovered {
+        /// What happened.
+        why: String,
+        /// The server's log.
+        log: String,
+    },
     /// The server did not stop in time.
     NotStopped {
         /// The data directory.
@@ -174,6 +181,10 @@ impl fmt::Display for Error {
                     write!(out, "; its log ends with:\n{}", log.trim_end())
                 }
             }
+            Self::NotRecovered { why, log } => {
+                write!(out, "the server did not come to the end of recovery: {why}")?;
+                worst_lines(log).try_for_each(|line| write!(out, "; {line}"))
+            }
             Self::NotStopped { pgdata, pid } => write!(
                 out,
                 "the server on {} (process {pid}) did not stop in time; end it before touching its files",
@@ -183,6 +194,20 @@ impl fmt::Display for Error {
             Self::Sql { what, source } => write!(out, "{what}: {source}"),
         }
     }
+}
+
+/// What a server ended over, without the time in front; else its last line.
+fn worst_lines(log: &str) -> impl Iterator<Item = &str> {
+    let fatal = log.lines().filter_map(|line| {
+        let severities = ["FATAL:", "PANIC:"].iter();
+        let at = severities
+            .filter_map(|severity| line.find(severity))
+            .min()?;
+        line.get(at..)
+    });
+    let has_fatal = fatal.clone().next().is_some();
+    let last = log.lines().last().filter(|_| !has_fatal);
+    fatal.take(3).chain(last)
 }
 
 impl std::error::Error for Error {

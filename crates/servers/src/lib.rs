@@ -30,6 +30,7 @@ mod process;
 mod run_as;
 mod running;
 mod scratch;
+mod scratch_cluster;
 mod server;
 mod session;
 mod settings;
@@ -54,6 +55,7 @@ pub use passwords::Passwords;
 pub use run_as::RunAs;
 pub use running::{remove_all, stop_all};
 pub use scratch::Scratch;
+pub use scratch_cluster::{RecoveryTarget, ScratchCluster};
 pub use server::{Server, StartOptions, StopMode};
 pub use session::{
     Archive, BackupOptions, BaseBackup, ConnectOptions, CopyIn, Login, Proof, Prover, Session,

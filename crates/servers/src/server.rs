@@ -86,6 +86,30 @@ impl Server {
         pgdata: &Path,
         options: &StartOptions,
     ) -> Result<Self> {
+        let mut server = Self::launch(installation, run_as, pgdata, options)?;
+        server.wait_until_ready(options.timeout)?;
+        Ok(server)
+    }
+
+    /// Starts a server that is told to shut down by itself once recovery has come to its target,
+    /// and waits for that. Gives its log.
+    pub(crate) fn recover(
+        installation: &Installation,
+        run_as: &RunAs,
+        pgdata: &Path,
+        options: &StartOptions,
+    ) -> Result<String> {
+        let mut server = Self::launch(installation, run_as, pgdata, options)?;
+        server.wait_until_ended(options.timeout)?;
+        Ok(server.log())
+    }
+
+    fn launch(
+        installation: &Installation,
+        run_as: &RunAs,
+        pgdata: &Path,
+        options: &StartOptions,
+    ) -> Result<Self> {
         let scratch = Scratch::new(run_as, None)?;
         let log_path = scratch.path().join("log");
         let log = File::create_new(&log_path).map_err(Error::io("create", &log_path))?;
@@ -116,17 +140,14 @@ impl Server {
                 source,
             })
         })?;
-        let (installation, pgdata) = (installation.clone(), pgdata.to_path_buf());
-        let mut server = Self {
-            installation,
-            pgdata,
+        Ok(Self {
+            installation: installation.clone(),
+            pgdata: pgdata.to_path_buf(),
             superuser: options.superuser.clone(),
             child,
             ended: false,
             scratch,
-        };
-        server.wait_until_ready(options.timeout)?;
-        Ok(server)
+        })
     }
 
     fn wait_until_ready(&mut self, timeout: Duration) -> Result<()> {
@@ -147,6 +168,36 @@ impl Server {
                 return Err(self.not_started(why));
             }
             std::thread::sleep(STEP);
+        }
+    }
+
+    fn wait_until_ended(&mut self, timeout: Duration) -> Result<()> {
+        let end = Instant::now() + timeout;
+        loop {
+            if let Some(status) = self.ended_with() {
+                let is_success = self
+                    .child
+                    .try_wait()
+                    .is_ok_and(|own| own.is_some_and(|own| own.success()));
+                return is_success
+                    .then_some(())
+                    .ok_or_else(|| self.not_recovered(format!("it ended with {status}")));
+            }
+            if Instant::now() >= end {
+                self.kill();
+                let seconds = timeout.as_secs_f64();
+                return Err(self.not_recovered(format!(
+                    "it was not ready after {seconds:.1} s and was killed"
+                )));
+            }
+            std::thread::sleep(STEP);
+        }
+    }
+
+    fn not_recovered(&self, why: String) -> Error {
+        Error::NotRecovered {
+            why,
+            log: self.log(),
         }
     }
 

@@ -22,9 +22,10 @@ pub(crate) use last_checkpoint::{control_from_wal, is_segment_name};
 pub(crate) use older_control::judge_age;
 
 pub use block_history::{
-    BlockAddress, CopyOfCluster, Evidence, ExactPage, ForkEnd, FoundSegment, FoundSegments,
-    NotProven, PageOrigin, RecoveredBlock, RecoveredBlocks, RecoveredStatusPage, StatusAddress,
-    WalDirectory, WantedPages, missing_segments, recover_blocks, recover_pages,
+    BlockAddress, BlockRecords, CopyOfCluster, Evidence, ExactPage, ForkEnd, FoundSegment,
+    FoundSegments, NotProven, PageOrigin, RecoveredBlock, RecoveredBlocks, RecoveredStatusPage,
+    SegmentPlace, SegmentSink, StatusAddress, WalDirectory, WalOfFiles, WantedPages,
+    missing_segments, place_of_block, recover_blocks, recover_pages, wal_of_files,
 };
 pub use counters::WalCounters;
 pub use files::{Timelines, WalFile, WalFiles};

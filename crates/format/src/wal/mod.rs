@@ -16,6 +16,7 @@ mod end;
 mod event;
 mod history;
 mod managers;
+mod noop;
 mod page_header;
 mod reader;
 mod record;

@@ -81,6 +81,15 @@ impl Shape {
         Lsn(at.0 & !(u64::from(self.segment_bytes) - 1))
     }
 
+    /// Bytes of the header of the page that begins at `page`.
+    pub fn page_header_bytes(&self, page: Lsn) -> u64 {
+        if self.segment_of(page) == page {
+            LONG_BYTES
+        } else {
+            SHORT_BYTES
+        }
+    }
+
     /// The number of the segment that holds `at`.
     #[inline]
     pub fn segment_number(&self, at: Lsn) -> u64 {

@@ -20,8 +20,8 @@ pub const HEADER_BYTES: usize = 24;
 pub(crate) const CRC_AT: usize = 20;
 /// `XLogRecordMaxSize`, and what memory allowed before there was such a limit.
 pub(crate) const RECORD_BYTES_MAX: u32 = 0x3FFF_FFFF;
-const ID_DATA_SHORT: u8 = 255;
-const ID_DATA_LONG: u8 = 254;
+pub(super) const ID_DATA_SHORT: u8 = 255;
+pub(super) const ID_DATA_LONG: u8 = 254;
 const ID_ORIGIN: u8 = 253;
 const ID_TOPLEVEL_XID: u8 = 252;
 

@@ -25,6 +25,7 @@ mod status_verdict;
 mod tracked;
 mod verdict;
 mod wal_copies;
+mod wal_of_files;
 
 pub(super) use goal::is_checkpoint_of;
 pub use outcome::{ExactPage, NotProven, PageOrigin};
@@ -33,6 +34,9 @@ pub use status_pages::StatusAddress;
 pub use status_verdict::RecoveredStatusPage;
 pub use tracked::ForkEnd;
 pub use wal_copies::WalDirectory;
+pub use wal_of_files::{
+    BlockRecords, SegmentPlace, SegmentSink, WalOfFiles, place_of_block, wal_of_files,
+};
 
 use std::collections::{BTreeMap, HashSet};
 use std::io;

@@ -169,6 +169,13 @@ impl<'a> PageCopy<'a> {
         self.recovery.start.kind == StartKind::Backup
     }
 
+    /// A server can begin a recovery with it that goes on with any WAL: a crashed one takes its own
+    /// `pg_wal` for all there is, and a standby's files may be ahead of its checkpoint.
+    pub(super) fn starts_a_recovery(&self) -> bool {
+        let kind = self.recovery.start.kind;
+        matches!(kind, StartKind::Backup | StartKind::Settled) && !self.cluster.is_running()
+    }
+
     /// Its files may show what came after the checkpoint at `goal`, with which a server was shut
     /// down. A backup that a running server takes ends before that does.
     pub(super) fn may_be_later_than(&self, goal: Lsn, goal_end: Lsn) -> bool {
