@@ -13,6 +13,7 @@ mod journal;
 mod live;
 mod prove;
 mod saved_plan;
+mod scratch;
 mod shown_commands;
 mod start;
 mod status;
@@ -106,6 +107,18 @@ struct Arguments {
     /// from its table, without this.
     #[arg(long, conflicts_with_all = ["at", "undo", "resume"])]
     index_pages: bool,
+    /// Let a real server roll pages of indexes forward
+    ///
+    /// Where later records are not applied by this program: a server of the cluster's major is
+    /// found or fetched, and recovers the damaged relations alone, from the newest backup and the
+    /// WAL since, in a scratch cluster that is removed again.
+    #[arg(long, requires = "index_pages", conflicts_with_all = ["at", "apply", "undo", "resume"])]
+    scratch: bool,
+    /// Directory for the cluster of --scratch
+    ///
+    /// By default in the cache. It takes as much room as the WAL since the backup.
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["at", "undo", "resume"])]
+    scratch_in: Option<PathBuf>,
     /// Let a real server read a copy of what was healed
     ///
     /// One of the cluster's major is found or fetched, started on a copy that is removed again, and
@@ -198,6 +211,7 @@ impl Arguments {
         HealScope {
             level: self.level.level(),
             index_pages: self.index_pages,
+            scratch: self.scratch,
         }
     }
 
@@ -212,6 +226,7 @@ impl Arguments {
             || self.apply.is_some()
             || self.level != LevelOfHeal::Structure
             || self.index_pages
+            || self.scratch_in.is_some()
             || self.prove;
         let why = "for the URL of a running server there are --run, --yes and --accept: cures of files are for a data directory whose server was shut down";
         if is_asked {
@@ -321,6 +336,9 @@ fn planned(arguments: &Arguments, world: &mut Env<'_>) -> Result<HealDocument, F
         let why = "--run is for the postgres:// URL of a running server";
         return Err(Failure::new(why));
     }
+    if arguments.scratch_in.is_some() && !arguments.scratch && arguments.apply.is_none() {
+        return Err(Failure::new("--scratch-in is for --scratch"));
+    }
     refuse_others(pgdata)?;
     let cluster = opened(pgdata, world)?;
     let of_files = match status::planned(arguments, pgdata, &cluster, world)? {
@@ -387,6 +405,7 @@ fn saved(
             pgdata,
             cluster,
             evidence,
+            scratch: saved.scope.is_some_and(|scope| scope.scratch),
             world,
         }
         .proven_again(&saved.request)?,
@@ -412,6 +431,7 @@ fn sought(
         pgdata,
         cluster,
         evidence: &named,
+        scratch: arguments.scratch,
         world,
     };
     let found = search.found()?;

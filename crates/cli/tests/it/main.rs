@@ -44,6 +44,7 @@ mod heal_evidence;
 mod heal_full;
 mod heal_live;
 mod heal_refused;
+mod heal_scratch;
 mod heal_start;
 mod heal_status;
 mod heal_structure;

@@ -139,6 +139,9 @@ pub struct HealScope {
     pub level: Level,
     /// Pages of indexes are given back as well, and not only listed.
     pub index_pages: bool,
+    /// A real server rolled forward what our own redo does not know.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub scratch: bool,
 }
 
 /// How far exact cures reach, in pages: blocks of relations that are damaged or missing, and pages

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use pgclinic_model::Level;
 use pgclinic_model::document::{
-    AppliedHeal, Cure, CureOutcome, CureRequest, HealDocument, HealEvidence, HealOutcome,
+    AppliedHeal, Cure, CureOutcome, CureRequest, HealDocument, HealEvidence, HealOutcome, HealScope,
 };
 use pgclinic_model::shell_word;
 use pgclinic_surgery::cures::{HealPlan, ProvenPages, check_again, plan_heal, rows_to_save};
@@ -80,8 +80,9 @@ impl Job<'_> {
             applied.rows_saved = saved;
         }
         let mut healed = checked(written, &home, world)?;
-        if healed.scope.is_some_and(|own| own.level == Level::Full) {
-            self.check_values(&mut healed, &home, world)?;
+        let is_comparison = |own: &HealScope| own.level == Level::Full || own.index_pages;
+        if let Some(scope) = healed.scope.filter(is_comparison) {
+            self.compare_again(scope.level, &mut healed, &home, world)?;
         }
         add_left_out(&mut healed, shown, chosen);
         with_proof(arguments, &home, healed, world)
@@ -89,9 +90,11 @@ impl Job<'_> {
 }
 
 impl Job<'_> {
-    /// What accused sound pages is asked again: what it still finds is listed.
-    fn check_values(
+    /// What accused sound pages, or compared those of an index with their neighbours, is asked
+    /// again: what it still finds is listed.
+    fn compare_again(
         &self,
+        level: Level,
         healed: &mut HealDocument,
         home: &Path,
         world: &Env<'_>,
@@ -102,9 +105,10 @@ impl Job<'_> {
             pgdata: home,
             cluster: &cluster,
             evidence: &HealEvidence::default(),
+            scratch: false,
             world,
         };
-        let left = search.damage_left(Level::Full, &healed.not_healed)?;
+        let left = search.damage_left(level, &healed.not_healed)?;
         healed.not_healed.extend(left);
         Ok(())
     }

@@ -107,7 +107,9 @@ fn command(pgdata: &Path, document: &HealDocument) -> String {
     if let Some(scope) = document.scope {
         let level = (scope.level == Level::Full).then_some("--level full");
         let indexes = scope.index_pages.then_some("--index-pages");
-        words.extend(level.into_iter().chain(indexes).map(str::to_owned));
+        let scratch = scope.scratch.then_some("--scratch");
+        let options = [level, indexes, scratch].into_iter().flatten();
+        words.extend(options.map(str::to_owned));
     }
     if cures.iter().any(|cure| cure.safety == Safety::Exact) {
         words.push("--yes".into());

@@ -9,8 +9,8 @@ use clap::Args;
 use pgclinic_check::{CheckOptions, check_cluster};
 use pgclinic_cluster::status::StatusPages;
 use pgclinic_cluster::wal::{
-    BlockAddress, CopyOfCluster, Evidence, PageOrigin, RecoveredBlocks, ReplaySpace, WalDirectory,
-    WantedPages, recover_pages,
+    BlockAddress, CopyOfCluster, Evidence, ExactPage, NotProven, PageOrigin, RecoveredBlock,
+    RecoveredBlocks, ReplaySpace, WalDirectory, WantedPages, recover_pages,
 };
 use pgclinic_cluster::{Cluster, ForkFiles, read_block};
 use pgclinic_diff::are_alike;
@@ -33,6 +33,7 @@ use super::elsewhere::{
     zero_page,
 };
 use super::ends::{TruncatedTable, planned_tables, truncated_tables};
+use super::scratch::{ROLLS_FORWARD, may_be_rolled_forward};
 use super::status::{LostPages, is_unconfirmed, lost_pages, planned_pages};
 use super::wanted::{
     ForksByPath, Reason, Wanted, accused_pages, is_index, is_map, is_of_rows,
@@ -134,7 +135,19 @@ pub(super) struct Found {
 }
 
 /// A page that neither WAL nor a copy proves, with the reasons.
-type Unproven<'a> = (&'a Wanted<'a>, Vec<String>);
+pub(super) type Unproven<'a> = (&'a Wanted<'a>, Vec<String>);
+
+const IS_AS_IT_WAS: &str = "the page is what WAL says that it was: what is wrong lies elsewhere";
+
+/// Pages that our own redo does not give back.
+#[derive(Default)]
+struct OpenPages<'a> {
+    unproven: Vec<Unproven<'a>>,
+    /// Those that a real server may know how to roll forward.
+    for_a_server: Vec<Unproven<'a>>,
+    /// Those of indexes that are what they were.
+    sound: Vec<&'a Wanted<'a>>,
+}
 
 /// A search for damage and its cures.
 pub(super) struct Search<'a, 'w> {
@@ -142,6 +155,8 @@ pub(super) struct Search<'a, 'w> {
     pub(super) pgdata: &'a Path,
     pub(super) cluster: &'a Cluster,
     pub(super) evidence: &'a HealEvidence,
+    /// What our own redo does not know goes through a real server.
+    pub(super) scratch: bool,
     pub(super) world: &'a Env<'w>,
 }
 
@@ -311,7 +326,7 @@ impl Search<'_, '_> {
     }
 
     /// The page on the disk is this one already.
-    fn holds(&self, page: &Wanted<'_>, bytes: &[u8]) -> bool {
+    pub(super) fn holds(&self, page: &Wanted<'_>, bytes: &[u8]) -> bool {
         let source = self.cluster.source();
         let found = read_block(source.as_ref(), page.files, self.cluster.build, page.block);
         found.is_some_and(|found| match page.reason {
@@ -321,7 +336,7 @@ impl Search<'_, '_> {
         })
     }
 
-    fn bar(&self) -> Bar {
+    pub(super) fn bar(&self) -> Bar {
         let world = self.world;
         Bar::of_bytes(&self.arguments.output, world.terminal, &world.interrupted)
     }
@@ -396,44 +411,24 @@ impl Search<'_, '_> {
             .map(|table| address_of(&table.files, table.missing.first));
         let addresses: Vec<BlockAddress> = of_pages.chain(past_ends).collect();
         let recovered = self.recover(&evidence, &addresses);
-        let mut unproven: Vec<Unproven<'_>> = Vec::new();
+        let mut open = OpenPages::default();
         for (page, block) in wanted.iter().zip(&recovered.blocks) {
             match &block.outcome {
                 Ok(exact) => {
-                    let bytes = recovered.page(block);
-                    let bytes = bytes.map_err(|error| {
-                        Failure::new(format!("a recovered page is lost: {error}"))
-                    })?;
-                    let Some(bytes) = bytes else { continue };
-                    let cure = match (self.holds(page, &bytes), page.reason) {
-                        (false, _) => RESTORE_PAGE,
-                        (true, Reason::Visibility) => CLEAR_ALL_VISIBLE,
-                        (true, Reason::Accused) => continue,
-                        (true, _) => {
-                            let why = "the page is what WAL says that it was: what is wrong lies elsewhere";
-                            let reasons = vec![why.to_owned()];
-                            found.not_healed.push(self.given_up(page, reasons));
-                            continue;
-                        }
-                    };
-                    found.proven.pages.insert(
-                        (page.files.path(0), page.block),
-                        ProvenPage {
-                            bytes,
-                            evidence: exact.evidence(),
-                            is_unverified: self.is_unverified(&exact.origin),
-                        },
-                    );
-                    found.requests.push(request(page, cure));
+                    self.take_proven(page, (exact, &recovered, block), found, &mut open)?
                 }
                 Err(why) => {
                     let copies = recovered.refused_copies.iter().chain(&block.refused_copies);
                     let reasons = std::iter::once(why.to_string()).chain(copies.cloned());
-                    unproven.push((page, reasons.collect()));
+                    self.take_unproven((page, reasons.collect()), why, &mut open);
                 }
             }
         }
-        let unproven = without_index_pages(unproven, found);
+        let rolled = self.roll_forward(open.for_a_server, &evidence, found)?;
+        open.unproven.extend(rolled.unproven);
+        open.sound.extend(rolled.sound);
+        list_sound_index_pages(&open.sound, found);
+        let unproven = without_index_pages(open.unproven, found);
         self.correct(unproven, found)?;
         for table in truncated {
             let end = recovered.ends.get(&table.files.number());
@@ -441,6 +436,61 @@ impl Search<'_, '_> {
         }
         self.tell_troubles(&recovered, found);
         Ok(())
+    }
+
+    /// The page that is proven, unless the disk has it already.
+    fn take_proven<'a>(
+        &self,
+        page: &'a Wanted<'a>,
+        (exact, recovered, block): (&ExactPage, &RecoveredBlocks, &RecoveredBlock),
+        found: &mut Found,
+        open: &mut OpenPages<'a>,
+    ) -> Result<(), Failure> {
+        let bytes = recovered.page(block);
+        let bytes =
+            bytes.map_err(|error| Failure::new(format!("a recovered page is lost: {error}")))?;
+        let Some(bytes) = bytes else { return Ok(()) };
+        let cure = match (self.holds(page, &bytes), page.reason) {
+            (false, _) => RESTORE_PAGE,
+            (true, Reason::Visibility) => CLEAR_ALL_VISIBLE,
+            (true, Reason::Accused) => return Ok(()),
+            (true, Reason::Index) => {
+                open.sound.push(page);
+                return Ok(());
+            }
+            (true, _) => {
+                let entry = self.given_up(page, vec![IS_AS_IT_WAS.to_owned()]);
+                found.not_healed.push(entry);
+                return Ok(());
+            }
+        };
+        found.proven.pages.insert(
+            (page.files.path(0), page.block),
+            ProvenPage {
+                bytes,
+                evidence: exact.evidence(),
+                is_unverified: self.is_unverified(&exact.origin),
+            },
+        );
+        found.requests.push(request(page, cure));
+        Ok(())
+    }
+
+    fn take_unproven<'a>(
+        &self,
+        (page, mut reasons): Unproven<'a>,
+        why: &NotProven,
+        open: &mut OpenPages<'a>,
+    ) {
+        let may_be_rolled = may_be_rolled_forward(why);
+        if self.scratch && may_be_rolled {
+            open.for_a_server.push((page, reasons));
+            return;
+        }
+        if page.reason == Reason::Index && may_be_rolled {
+            reasons.push(ROLLS_FORWARD.into());
+        }
+        open.unproven.push((page, reasons));
     }
 
     /// What of the evidence could not be read, each once.
@@ -571,6 +621,19 @@ fn forks_by_path(cluster: &Cluster) -> Result<ForksByPath, Failure> {
         all.extend(forks.into_iter().map(|files| (files.path(0), files)));
     }
     Ok(all)
+}
+
+/// Pages of an index that are what they were: what is wrong with them goes with another page of it
+/// that comes back, or lies elsewhere.
+fn list_sound_index_pages(sound: &[&Wanted<'_>], found: &mut Found) {
+    for page in sound {
+        let path = page.files.path(0);
+        let mut requests = found.requests.iter();
+        if !requests.any(|own| own.path == path && own.cure == RESTORE_PAGE) {
+            let entry = index_not_proven(page, vec![IS_AS_IT_WAS.to_owned()]);
+            found.not_healed.push(entry);
+        }
+    }
 }
 
 /// Nothing on a page of an index, or on one that is sound by itself, shows what it was: for indexes

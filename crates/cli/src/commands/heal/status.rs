@@ -62,6 +62,7 @@ pub(super) fn planned(
         pgdata,
         cluster,
         evidence: &named,
+        scratch: false,
         world,
     }
     .prove_status_alone(&lost, &mut found)?;

@@ -34,6 +34,7 @@ pub(super) fn planned(
         pgdata,
         cluster,
         evidence: &named,
+        scratch: false,
         world,
     };
     let found = match search.segments()? {
