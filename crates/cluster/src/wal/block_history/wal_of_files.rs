@@ -318,20 +318,20 @@ impl<'a, 'b> FilesPass<'a, 'b> {
             }
             Event::Created(of) => return Ok(is_of(&of.file)),
             Event::Truncated { file, .. } => return Ok(is_of(&file)),
-            Event::Ended(ended) if ended.outcome != Outcome::Prepared => {
-                if ended.files().any(|file| is_of(&file)) {
-                    return Err(NotProven::FileRemade { lsn });
-                }
+            Event::Ended(ended)
+                if ended.outcome != Outcome::Prepared && ended.files().any(|file| is_of(&file)) =>
+            {
+                return Err(NotProven::FileRemade { lsn });
             }
-            Event::DatabaseCreated { database, .. } | Event::DatabaseDropped { database } => {
-                if self.files.iter().any(|own| own.database == database) {
-                    return Err(NotProven::DatabaseRemade { lsn });
-                }
+            Event::DatabaseCreated { database, .. } | Event::DatabaseDropped { database }
+                if self.files.iter().any(|own| own.database == database) =>
+            {
+                return Err(NotProven::DatabaseRemade { lsn });
             }
-            Event::TablespaceDropped(tablespace) => {
-                if self.files.iter().any(|own| own.tablespace == tablespace) {
-                    return Err(NotProven::FileRemade { lsn });
-                }
+            Event::TablespaceDropped(tablespace)
+                if self.files.iter().any(|own| own.tablespace == tablespace) =>
+            {
+                return Err(NotProven::FileRemade { lsn });
             }
             _ => {}
         }
