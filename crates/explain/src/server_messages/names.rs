@@ -183,9 +183,11 @@ impl Names<'_> {
         format!(
             "Restore from a backup or a standby that is sound: the whole cluster to a point in time before the damage, \
              or {} dumped from a restored copy. {} can be taken alone only from a copy of exactly the same state, and \
-             never while the server runs. Try the backup first: `pgclinic check` reads it like a cluster",
+             never while the server runs. Try the backup first: `pgclinic check` reads it like a cluster, and \
+             `pgclinic heal {} --backup BACKUP --wal ARCHIVE` takes single pages from it and brings them up to date",
             self.relation(),
-            upper_first(&what)
+            upper_first(&what),
+            self.pgdata()
         )
     }
 
@@ -216,9 +218,9 @@ impl Names<'_> {
     /// Save what can be read.
     pub fn save_the_rest(&self) -> String {
         format!(
-            "Without a backup, save what can be read before anything is changed: dump every other table one by one \
-             (`pg_dump -t`), then the readable rows of {} by ranges of ctid",
-            self.relation()
+            "Without a backup, save what can be read before anything is changed: `pgclinic salvage {} --to DIR` takes \
+             the rows out of the files, those of damaged pages too, and lists the keys of the rows that are lost",
+            self.pgdata()
         )
     }
 }
