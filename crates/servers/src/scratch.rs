@@ -43,7 +43,8 @@ impl Scratch {
     /// be able to reach it.
     pub fn new(run_as: &RunAs, base: Option<&Path>) -> Result<Self> {
         let base = match base {
-            Some(base) => base.to_path_buf(),
+            // The server works in `/`, and links lead on from where they lie.
+            Some(base) => std::path::absolute(base).map_err(Error::io("find", base))?,
             None => cache_folder()?.join("scratch"),
         };
         make_folder(&base, 0o755)?;

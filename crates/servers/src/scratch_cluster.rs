@@ -141,7 +141,12 @@ impl ScratchCluster {
     }
 
     /// Lets a server recover it, which shuts down with the record at the target.
-    pub fn recover(&mut self, target: &RecoveryTarget, timeout: Duration) -> Result<String> {
+    pub fn recover(
+        &mut self,
+        target: &RecoveryTarget,
+        timeout: Duration,
+        is_interrupted: &dyn Fn() -> bool,
+    ) -> Result<String> {
         self.open = None;
         let timeline = target.timeline.to_string();
         let settings = [
@@ -159,7 +164,13 @@ impl ScratchCluster {
         let options = settings
             .into_iter()
             .fold(options, |options, (name, value)| options.with(name, value));
-        Server::recover(&self.installation, &self.run_as, &self.pgdata, &options)
+        Server::recover(
+            &self.installation,
+            &self.run_as,
+            &self.pgdata,
+            &options,
+            is_interrupted,
+        )
     }
 
     fn file(&mut self, path: &str) -> Result<&File> {
@@ -181,7 +192,7 @@ impl ScratchCluster {
 
     /// Makes a directory below the data directory with all above it; that of a tablespace lies
     /// beside, where a link leads, since from 15 on the server wants one.
-    fn make_directory(&self, directory: &Path) -> Result<()> {
+    pub fn make_directory(&self, directory: &Path) -> Result<()> {
         let mut path = PathBuf::new();
         for part in directory.components() {
             let Component::Normal(name) = part else {

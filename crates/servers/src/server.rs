@@ -98,9 +98,10 @@ impl Server {
         run_as: &RunAs,
         pgdata: &Path,
         options: &StartOptions,
+        is_interrupted: &dyn Fn() -> bool,
     ) -> Result<String> {
         let mut server = Self::launch(installation, run_as, pgdata, options)?;
-        server.wait_until_ended(options.timeout)?;
+        server.wait_until_ended(options.timeout, is_interrupted)?;
         Ok(server.log())
     }
 
@@ -171,7 +172,11 @@ impl Server {
         }
     }
 
-    fn wait_until_ended(&mut self, timeout: Duration) -> Result<()> {
+    fn wait_until_ended(
+        &mut self,
+        timeout: Duration,
+        is_interrupted: &dyn Fn() -> bool,
+    ) -> Result<()> {
         let end = Instant::now() + timeout;
         loop {
             if let Some(status) = self.ended_with() {
@@ -183,11 +188,15 @@ impl Server {
                     .then_some(())
                     .ok_or_else(|| self.not_recovered(format!("it ended with {status}")));
             }
+            if is_interrupted() {
+                self.kill();
+                return Err(self.not_recovered("it was interrupted".into()));
+            }
             if Instant::now() >= end {
                 self.kill();
                 let seconds = timeout.as_secs_f64();
                 return Err(self.not_recovered(format!(
-                    "it was not ready after {seconds:.1} s and was killed"
+                    "it had not come to its end after {seconds:.0} s and was killed"
                 )));
             }
             std::thread::sleep(STEP);

@@ -10,9 +10,9 @@ use pgclinic_format::index_page::AccessMethod;
 use pgclinic_format::{Fork, Page};
 use pgclinic_model::document::{HealDocument, HealOutcome};
 use pgclinic_model::plan::Safety;
-use pgclinic_servers::{Checksums, Server, StopMode};
+use pgclinic_servers::{Checksums, Installation, Server, StartOptions, StopMode};
 use pgclinic_testkit::{
-    TempCopy, as_primary, copy_of, execute, seed, server, streamed_backup, value,
+    TempCopy, all_majors, as_primary, copy_of, execute, seed, server, streamed_backup, value,
 };
 
 use crate::common::{self, Ran, pgclinic, text};
@@ -54,13 +54,16 @@ struct Leaves {
 
 impl Leaves {
     fn new(checksums: Checksums) -> Self {
-        let copy = copy_of(&seed(&server(15), checksums));
+        Leaves::of(&server(15), checksums)
+    }
+
+    fn of(installation: &Installation, checksums: Checksums) -> Self {
+        let copy = copy_of(&seed(installation, checksums));
         let directory = tempfile::tempdir().expect("a directory");
         let open = fs::Permissions::from_mode(0o755);
         fs::set_permissions(directory.path(), open).expect("a mode");
         let backup = directory.path().join("backup");
-        let kept = as_primary().with("wal_keep_size", "512MB");
-        let mut running = copy.start_with(&kept).expect("a server");
+        let mut running = copy.start_with(&all_wal_kept()).expect("a server");
         execute(&running, BEFORE);
         streamed_backup(&running, &backup, None);
         for sql in AFTER {
@@ -119,6 +122,10 @@ impl Leaves {
     fn start(&self) -> Server {
         self.copy.start().expect("a server")
     }
+}
+
+fn all_wal_kept() -> StartOptions {
+    as_primary().with("wal_keep_size", "512MB")
 }
 
 fn names(directory: &Path) -> Vec<String> {
@@ -243,4 +250,54 @@ fn a_gap_in_wal_and_a_foreign_backup_prove_nothing() {
         own.path == *path && commands.any(|own| own.starts_with("REINDEX INDEX public.of_btree;"))
     }));
     assert_eq!(common::files(&ward.copy.pgdata), hurt);
+}
+
+#[test]
+fn the_server_of_every_major_rolls_its_pages_forward() {
+    for installation in all_majors() {
+        let ward = Leaves::of(&installation, Checksums::On);
+        let (path, method) = &ward.files[0];
+        let block = ward.last_changed(path);
+        let before = ward.page(path, block);
+        ward.hurt(path, block);
+        let words = ["--backup", text(&ward.backup), "--index-pages", "--scratch"];
+        ward.heal(&[&words[..], &["--yes"]].concat()).exits(0);
+        let now = ward.page(path, block);
+        let pair = (now.as_slice(), before.as_slice());
+        let version = &installation.version;
+        assert!(
+            are_alike(pair, Fork::Main, Some(*method), block),
+            "{version}"
+        );
+    }
+}
+
+/// A database that was created since the backup is in no copy that recovery could begin with.
+#[test]
+fn what_the_backup_lacks_keeps_no_other_page_back() {
+    let ward = Leaves::new(Checksums::On);
+    let mut running = ward.copy.start_with(&all_wal_kept()).expect("a server");
+    execute(&running, "CREATE DATABASE later");
+    let mut session = running.connect("later").expect("a session");
+    session
+        .execute("CREATE TABLE t (id int PRIMARY KEY)")
+        .expect("a table");
+    session
+        .execute("INSERT INTO t SELECT generate_series(1, 3000)")
+        .expect("rows");
+    let later = session.query_value("SELECT pg_relation_filepath('t_pkey')");
+    let later = later.expect("an answer").expect("a path");
+    drop(session);
+    running.stop(StopMode::Fast).expect("a stop");
+    let (path, method) = &ward.files[0];
+    let block = ward.last_changed(path);
+    let before = ward.page(path, block);
+    ward.hurt(path, block);
+    ward.hurt(&later, 1);
+    let words = ["--backup", text(&ward.backup), "--index-pages", "--scratch"];
+    let healed = document(&ward.heal(&[&words[..], &["--yes"]].concat()).exits(1));
+    let now = ward.page(path, block);
+    let pair = (now.as_slice(), before.as_slice());
+    assert!(are_alike(pair, Fork::Main, Some(*method), block));
+    assert!(reasons(&healed).contains("--scratch"), "{healed:?}");
 }

@@ -6,7 +6,9 @@
 //! WAL of these files, the rest noop ─┴─► server ─► shut down at the last checkpoint ─► pages
 //! ```
 
+use std::collections::BTreeMap;
 use std::io;
+use std::path::Path;
 use std::time::Duration;
 
 use pgclinic_check::{check_page, fork_cx};
@@ -26,8 +28,8 @@ use pgclinic_servers::{RecoveryTarget, ScratchCluster, Wanted as WantedServer, f
 use pgclinic_source::{Presence, read_all, read_exact_at};
 use pgclinic_surgery::cures::{ProvenPage, RESTORE_PAGE};
 
-use super::evidence::{Found, Search, Unproven, address_of};
-use super::wanted::{Wanted, request};
+use super::evidence::{Found, IS_AS_IT_WAS, Search, Unproven, address_of};
+use super::wanted::{Reason, Wanted, request};
 use crate::exit::Failure;
 
 /// WAL of any length is replayed in this time.
@@ -74,7 +76,10 @@ impl Search<'_, '_> {
             return Ok(left);
         }
         let wanted: Vec<&Wanted<'_>> = pages.iter().map(|(page, _)| *page).collect();
-        let rolled = self.rolled(&wanted, evidence);
+        let rolled = match self.rolled(&wanted, evidence) {
+            Err(why) => Ok(self.rolled_apart(&wanted, evidence, &why)),
+            rolled => rolled,
+        };
         if self.world.is_interrupted() {
             return Err(Failure::new("interrupted; nothing was written"));
         }
@@ -86,7 +91,12 @@ impl Search<'_, '_> {
                     found.proven.pages.insert(own, proven);
                     found.requests.push(request(page, RESTORE_PAGE));
                 }
-                Ok(_) => left.sound.push(page),
+                Ok(_) if page.reason == Reason::Index => left.sound.push(page),
+                Ok(_) if page.reason == Reason::Accused => {}
+                Ok(_) => {
+                    reasons.push(IS_AS_IT_WAS.to_owned());
+                    left.unproven.push((page, reasons));
+                }
                 Err(why) => {
                     reasons.push(format!("--scratch: {why}"));
                     left.unproven.push((page, reasons));
@@ -96,6 +106,37 @@ impl Search<'_, '_> {
         Ok(left)
     }
 
+    /// One relation may keep the server from the end: each goes alone then.
+    fn rolled_apart(
+        &self,
+        wanted: &[&Wanted<'_>],
+        evidence: &Evidence<'_>,
+        why: &str,
+    ) -> Rolled {
+        let mut by_file: BTreeMap<FileNumber, Vec<(usize, &Wanted<'_>)>> = BTreeMap::new();
+        for (at, page) in wanted.iter().enumerate() {
+            by_file.entry(page.files.number()).or_default().push((at, page));
+        }
+        let mut rolled: Rolled = vec![Err(why.to_owned()); wanted.len()];
+        if by_file.len() < 2 {
+            return rolled;
+        }
+        for own in by_file.into_values() {
+            if self.world.is_interrupted() {
+                break;
+            }
+            let (places, pages): (Vec<usize>, Vec<&Wanted<'_>>) = own.into_iter().unzip();
+            let alone = self.rolled(&pages, evidence);
+            let alone = alone.unwrap_or_else(|why| vec![Err(why); pages.len()]);
+            for (at, page) in places.into_iter().zip(alone) {
+                if let Some(place) = rolled.get_mut(at) {
+                    *place = page;
+                }
+            }
+        }
+        rolled
+    }
+
     fn rolled(&self, wanted: &[&Wanted<'_>], evidence: &Evidence<'_>) -> Result<Rolled, String> {
         let major = self.cluster.layout.major;
         let server = WantedServer {
@@ -103,6 +144,8 @@ impl Search<'_, '_> {
             ..WantedServer::default()
         };
         let server = find(&server, &mut |_| {}).map_err(words)?;
+        // A run that was killed could not remove its own.
+        let _stays = pgclinic_servers::sweep();
         let base = self.arguments.scratch_in.as_deref();
         let mut scratch = ScratchCluster::new(server, base).map_err(words)?;
         let addresses: Vec<BlockAddress> = wanted
@@ -122,7 +165,8 @@ impl Search<'_, '_> {
             lsn: wal.goal.to_string(),
             timeline: wal.timeline,
         };
-        scratch.recover(&target, PATIENCE).map_err(words)?;
+        let recovered = scratch.recover(&target, PATIENCE, &|| self.world.is_interrupted());
+        recovered.map_err(words)?;
         is_at_the_goal(&scratch, &wal)?;
         let rolled = ServerPages {
             cluster: self.cluster,
@@ -205,6 +249,10 @@ fn make_files(
     file: FileNumber,
 ) -> Result<u32, String> {
     let build = copy.build;
+    let (first, _) = place_of_block(copy, file, 0);
+    // The server wants the directory of a tablespace, also where the copy has no file of it.
+    let directory = Path::new(&first).parent().unwrap_or(Path::new(""));
+    scratch.make_directory(directory).map_err(words)?;
     let mut blocks = 0u64;
     for segment in 0u64.. {
         let first = segment.saturating_mul(build.segment_blocks());
@@ -269,7 +317,7 @@ impl ServerPages<'_> {
         }
         Ok(ProvenPage {
             evidence: self.evidence(records),
-            is_unverified: !records.has_image && self.wal.copy.checksums() != Some(true),
+            is_unverified: !records.is_rewritten && self.wal.copy.checksums() != Some(true),
             bytes,
         })
     }

@@ -98,8 +98,8 @@ pub struct BlockRecords {
     pub records: u64,
     /// Where the last one ends, which is the LSN that it leaves on the page; 0 without one.
     pub last_end: Lsn,
-    /// One of them brings the whole page, whatever the copy has.
-    pub has_image: bool,
+    /// One of them writes the whole page, whatever the copy has.
+    pub is_rewritten: bool,
 }
 
 /// Gives the WAL that the files of these blocks need, from the newest copy that recovery can begin
@@ -119,7 +119,8 @@ pub fn wal_of_files<'a>(
     if goal.kind != GoalKind::ShutdownCheckpoint {
         return Err("the cluster was not shut down in good order".into());
     }
-    let copies = WalCopies::list(directories(cluster, evidence), &recovery.shape);
+    let mut copies = WalCopies::list(directories(cluster, evidence), &recovery.shape);
+    copies.take_histories_from_wal(&recovery.files);
     let timelines = Timelines::to(goal.timeline, &copies.histories, &recovery.shape);
     let course = Course {
         shape: recovery.shape,
@@ -164,11 +165,15 @@ fn no_copy(refused: &[String]) -> String {
     }
 }
 
-/// `readTimeLineHistory` in `timeline.c` wants timeline and place in each line.
+/// `readTimeLineHistory` in `timeline.c` wants timeline and place in each line; the server asks for
+/// the file of any timeline but the first, and takes an empty one.
 fn history_file(copies: &WalCopies, timeline: u32) -> Option<(String, String)> {
-    let history = copies.histories.history(timeline)?;
+    if timeline <= 1 {
+        return None;
+    }
+    let history = copies.histories.history_or_switches(timeline);
     let mut text = String::new();
-    for switch in &history.switches {
+    for switch in history.iter().flat_map(|own| &own.switches) {
         let (number, at) = (switch.timeline, switch.at);
         writeln!(
             text,
@@ -354,7 +359,7 @@ impl<'a, 'b> FilesPass<'a, 'b> {
         if let Some(own) = self.blocks.get_mut(&address) {
             own.records += 1;
             own.last_end = end;
-            own.has_image |= reference.image.is_some_and(|image| image.apply);
+            own.is_rewritten |= reference.rewrites();
         }
         true
     }
