@@ -12,6 +12,7 @@ use pgclinic_report::{Document, in_columns};
 use pgclinic_servers::{ConnectionDefaults, ConnectionTarget, Passwords};
 
 use crate::exit::{Exit, Failure};
+use crate::output::closed_pipe;
 use crate::status_line::StatusCode;
 
 /// What kind of terminal there is.
@@ -130,7 +131,7 @@ impl Env<'_> {
         } else {
             self.stdout.write_all(lines.as_bytes())
         };
-        printed.map_err(|error| Failure::new(format!("cannot write to stdout: {error}")))
+        printed.or_else(closed_pipe).map_err(|error| Failure::new(format!("cannot write to stdout: {error}")))
     }
 
     pub(crate) fn usage(&mut self, error: &clap::Error) -> Exit {

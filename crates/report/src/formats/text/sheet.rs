@@ -263,11 +263,13 @@ fn hanging(line: &str, columns: usize) -> String {
         Some(own) => (own, "\n"),
         None => (line, ""),
     };
-    if visible(own) <= columns || is_command(own) {
-        return line.to_owned();
-    }
     let (label, words) = label_and_words(own, columns / 2);
     let indent = visible(label);
+    // Who writes so far to the right wants it there.
+    let is_far = indent >= columns;
+    if visible(own) <= columns || is_command(own) || is_far {
+        return line.to_owned();
+    }
     let lines = wrap(&with_codes_whole(words), columns - indent);
     let between = format!("\n{:indent$}", "");
     let lines = lines.join(&between).replace(Sheet::BLANK_IN_CODE, " ");
@@ -314,6 +316,8 @@ mod tests {
             in_columns(text, 40),
             "zeroed-page  every byte of a page is\n             zero as after a lost write\n"
         );
+        let far = format!("{:90}no room is left for words", "");
+        assert_eq!(in_columns(&far, 40), far);
         let typed = "undo: pgclinic injure --undo /var/lib/postgresql/15/main.journal\n";
         assert_eq!(in_columns(typed, 40), typed);
         assert_eq!(
