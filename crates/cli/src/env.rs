@@ -131,7 +131,9 @@ impl Env<'_> {
         } else {
             self.stdout.write_all(lines.as_bytes())
         };
-        printed.or_else(closed_pipe).map_err(|error| Failure::new(format!("cannot write to stdout: {error}")))
+        printed
+            .or_else(closed_pipe)
+            .map_err(|error| Failure::new(format!("cannot write to stdout: {error}")))
     }
 
     pub(crate) fn usage(&mut self, error: &clap::Error) -> Exit {

@@ -11,7 +11,7 @@
 use pgclinic_cluster::Cluster;
 use pgclinic_cluster::wal::{Recovery, StartKind};
 use pgclinic_format::Lsn;
-use pgclinic_format::wal::Switch;
+use pgclinic_format::wal::{FIRST_TIMELINE, Switch};
 
 use crate::position::Position;
 
@@ -20,8 +20,6 @@ use crate::position::Position;
 const WAL_PAGE_HEADER_BYTES: u64 = 40;
 /// `SizeOfXLogRecord`: no checkpoint record is shorter.
 const RECORD_BYTES: u64 = 24;
-/// The first timeline of every cluster, which has no history.
-const FIRST_TIMELINE: u32 = 1;
 
 /// How the ways of two copies lie to each other.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

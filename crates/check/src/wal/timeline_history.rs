@@ -1,7 +1,8 @@
 //! The history of a timeline is missing, cannot be read, or contradicts the control file.
 
-use pgclinic_cluster::wal::{Recovery, StartKind};
+use pgclinic_cluster::wal::{Recovery, StartKind, history_path};
 use pgclinic_cluster::{Cluster, file_place};
+use pgclinic_format::wal::FIRST_TIMELINE;
 use pgclinic_model::document::{FileKind, Level};
 use pgclinic_model::{Rule, Severity};
 
@@ -12,8 +13,6 @@ use crate::wal::checkpoint_record_missing::server_words;
 /// The rule.
 pub static TIMELINE_HISTORY: Rule =
     Rule::from_page(include_str!("../../rules/timeline-history.md"));
-
-const FIRST_TIMELINE: u32 = 1;
 
 /// See [`TIMELINE_HISTORY`].
 pub struct TimelineHistory;
@@ -66,11 +65,10 @@ impl ClusterCheck for TimelineHistory {
 }
 
 fn draft(timeline: u32, message: String, severity: Severity) -> Draft {
-    let path = format!("pg_wal/{timeline:08X}.history");
     let draft = Draft::new(&TIMELINE_HISTORY, message).severity(severity);
     draft
         .fact("timeline", timeline)
-        .place(file_place(path, FileKind::Wal))
+        .place(file_place(history_path(timeline), FileKind::Wal))
 }
 
 /// Recovery that begins on an earlier timeline does not find its way without the file; else only

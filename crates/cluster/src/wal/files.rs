@@ -1,9 +1,10 @@
 //! What lies in `pg_wal`: segments by number and timeline, and the histories of timelines.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use pgclinic_format::Lsn;
-use pgclinic_format::wal::{History, HistoryFault, Shape};
+use pgclinic_format::wal::{FIRST_TIMELINE, History, HistoryFault, Shape};
 use pgclinic_source::{Entry, Presence, Source, SourceErrorKind, read_all};
 
 use crate::error::ReadGap;
@@ -95,14 +96,18 @@ impl WalFiles {
     /// Asks the segments of timelines without a history.
     fn read_switches(&mut self, source: &dyn Source, shape: &Shape) {
         let all = self.segments.values().flatten().map(|file| file.timeline);
-        let all: BTreeSet<u32> = all.collect();
-        for timeline in all {
-            if self.history(timeline).is_none()
-                && let Some(history) = history_from_wal(source, shape, self, timeline)
-            {
-                self.histories_from_wal.insert(timeline, history);
-            }
+        let lacks =
+            |timeline: &u32| *timeline > FIRST_TIMELINE && self.history(*timeline).is_none();
+        let lacking: BTreeSet<u32> = all.filter(lacks).collect();
+        if lacking.is_empty() {
+            return;
         }
+        let listed = Arc::new(self.clone());
+        let histories = lacking.into_iter().filter_map(|timeline| {
+            let history = history_from_wal(source, shape, &listed, timeline)?;
+            Some((timeline, history))
+        });
+        self.histories_from_wal = histories.collect();
     }
 
     /// The history of a timeline, if its file is there and names others.
@@ -125,7 +130,7 @@ impl WalFiles {
         let is_out_of_reach =
             self.is_unreadable || self.troubles.iter().any(|own| own.what == path);
         match self.histories.get(&timeline) {
-            _ if timeline <= 1 => None,
+            _ if timeline <= FIRST_TIMELINE => None,
             Some(Ok(history)) if history.switches.is_empty() => Some("names no timeline".into()),
             Some(Ok(_)) => None,
             Some(Err(fault)) => Some(format!("cannot be read: {fault}")),
@@ -142,7 +147,7 @@ impl WalFiles {
 }
 
 /// `pg_wal/00000002.history`.
-pub(crate) fn history_path(timeline: u32) -> String {
+pub fn history_path(timeline: u32) -> String {
     format!("pg_wal/{timeline:08X}.history")
 }
 

@@ -23,12 +23,12 @@ pub(crate) use older_control::judge_age;
 
 pub use block_history::{
     BlockAddress, BlockRecords, CopyOfCluster, Evidence, ExactPage, ForkEnd, FoundSegment,
-    FoundSegments, NotProven, PageOrigin, RecoveredBlock, RecoveredBlocks, RecoveredStatusPage,
-    SegmentPlace, SegmentSink, StatusAddress, WalDirectory, WalOfFiles, WantedPages,
-    missing_segments, place_of_block, recover_blocks, recover_pages, wal_of_files,
+    FoundSegments, NoWalOfFiles, NotProven, PageOrigin, RecoveredBlock, RecoveredBlocks,
+    RecoveredStatusPage, SegmentPlace, SegmentSink, StatusAddress, WalDirectory, WalOfFiles,
+    WantedPages, missing_segments, place_of_block, recover_blocks, recover_pages, wal_of_files,
 };
 pub use counters::WalCounters;
-pub use files::{Timelines, WalFile, WalFiles};
+pub use files::{Timelines, WalFile, WalFiles, history_path};
 pub use pages::SegmentPages;
 pub(crate) use recovery::is_signalled;
 pub use recovery::{LabelState, Recovery, Start, StartKind};

@@ -14,15 +14,13 @@ use std::sync::Arc;
 
 use pgclinic_format::Lsn;
 use pgclinic_format::wal::{
-    Event, History, PageHeader, Record, Shape, Switch, WalPages, WalReader,
+    Event, FIRST_TIMELINE, History, PageHeader, Record, Shape, Switch, WalPages, WalReader,
 };
 use pgclinic_source::Source;
 
 use super::files::{Timelines, WalFiles};
 use super::pages::SegmentPages;
 
-/// Timeline 1 has no history.
-const FIRST_TIMELINE: u32 = 1;
 /// Where a segment begins with its timeline, the record that tells it is among the first ones.
 const FIRST_RECORDS: usize = 4;
 
@@ -31,17 +29,16 @@ const FIRST_RECORDS: usize = 4;
 pub(super) fn history_from_wal(
     source: &dyn Source,
     shape: &Shape,
-    files: &WalFiles,
+    files: &Arc<WalFiles>,
     timeline: u32,
 ) -> Option<History> {
-    let shared = Arc::new(files.clone());
     let mut switches: Vec<Switch> = Vec::new();
     let mut next = timeline;
     // Each timeline is older than the one before.
     while next > FIRST_TIMELINE {
         let own = match files.history_or_switches(next).filter(|_| next != timeline) {
             Some(history) => history.switches.clone(),
-            None => switches_in_segment(source, shape, &shared, next),
+            None => switches_in_segment(source, shape, files, next),
         };
         let Some(first) = own.first() else { break };
         next = first.timeline;

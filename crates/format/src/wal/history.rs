@@ -10,6 +10,8 @@ use std::fmt;
 
 use crate::types::Lsn;
 
+/// The timeline that `initdb` begins, which descends from none and has no history.
+pub const FIRST_TIMELINE: u32 = 1;
 /// More lines than any cluster's life has.
 const LINES_MAX: usize = 100_000;
 

@@ -1,6 +1,6 @@
 //! What recovery would still bring, and what of it cannot be known.
 
-use pgclinic_cluster::wal::StartKind;
+use pgclinic_cluster::wal::{StartKind, history_path};
 use pgclinic_cluster::{Cluster, Comparison, ControlState, Database};
 use pgclinic_format::ControlFile;
 use pgclinic_format::control_file::State;
@@ -263,7 +263,7 @@ fn history_gap(cluster: &Cluster, replay: Option<&ReplayAccount>) -> Option<NotC
     let (files, start) = (&recovery.files, recovery.start);
     let target = recovery.timelines.target();
     let fault = files.history_fault(target)?;
-    let file = format!("the history of timeline {target}, pg_wal/{target:08X}.history");
+    let file = format!("the history of timeline {target}, {}", history_path(target));
     let shown = if start.timeline == target {
         // One that is there the server reads all the same.
         let is_wrong = files.histories.get(&target).is_some_and(Result::is_err);

@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use pgclinic_check::{check_page, fork_cx};
 use pgclinic_cluster::wal::{
-    BlockAddress, BlockRecords, Evidence, LabelState, NotProven, SegmentPlace, SegmentSink,
+    BlockAddress, BlockRecords, Evidence, LabelState, NoWalOfFiles, NotProven, SegmentPlace, SegmentSink,
     WalOfFiles, place_of_block, wal_of_files,
 };
 use pgclinic_cluster::{Cluster, DatabaseContext};
@@ -76,14 +76,15 @@ impl Search<'_, '_> {
             return Ok(left);
         }
         let wanted: Vec<&Wanted<'_>> = pages.iter().map(|(page, _)| *page).collect();
+        // A run that was killed could not remove its own.
+        let _stays = pgclinic_servers::sweep();
         let rolled = match self.rolled(&wanted, evidence) {
-            Err(why) => Ok(self.rolled_apart(&wanted, evidence, &why)),
-            rolled => rolled,
+            Err(own) if own.is_of_one_file => self.rolled_apart(&wanted, evidence, &own.why),
+            rolled => of_all(rolled, wanted.len()),
         };
         if self.world.is_interrupted() {
             return Err(Failure::new("interrupted; nothing was written"));
         }
-        let rolled = rolled.unwrap_or_else(|why| vec![Err(why); pages.len()]);
         for ((page, mut reasons), rolled) in pages.into_iter().zip(rolled) {
             match rolled {
                 Ok(proven) if !self.holds(page, &proven.bytes) => {
@@ -126,8 +127,7 @@ impl Search<'_, '_> {
                 break;
             }
             let (places, pages): (Vec<usize>, Vec<&Wanted<'_>>) = own.into_iter().unzip();
-            let alone = self.rolled(&pages, evidence);
-            let alone = alone.unwrap_or_else(|why| vec![Err(why); pages.len()]);
+            let alone = of_all(self.rolled(&pages, evidence), pages.len());
             for (at, page) in places.into_iter().zip(alone) {
                 if let Some(place) = rolled.get_mut(at) {
                     *place = page;
@@ -137,15 +137,17 @@ impl Search<'_, '_> {
         rolled
     }
 
-    fn rolled(&self, wanted: &[&Wanted<'_>], evidence: &Evidence<'_>) -> Result<Rolled, String> {
+    fn rolled(
+        &self,
+        wanted: &[&Wanted<'_>],
+        evidence: &Evidence<'_>,
+    ) -> Result<Rolled, NoWalOfFiles> {
         let major = self.cluster.layout.major;
         let server = WantedServer {
             major: Some(major),
             ..WantedServer::default()
         };
         let server = find(&server, &mut |_| {}).map_err(words)?;
-        // A run that was killed could not remove its own.
-        let _stays = pgclinic_servers::sweep();
         let base = self.arguments.scratch_in.as_deref();
         let mut scratch = ScratchCluster::new(server, base).map_err(words)?;
         let addresses: Vec<BlockAddress> = wanted
@@ -160,13 +162,13 @@ impl Search<'_, '_> {
         let wal = wal_of_files(self.cluster, &addresses, evidence, &mut sink, &bar);
         bar.finish();
         let wal = wal?;
-        fill(&mut scratch, &wal)?;
+        fill(&mut scratch, &wal).map_err(of_one_file)?;
         let target = RecoveryTarget {
             lsn: wal.goal.to_string(),
             timeline: wal.timeline,
         };
         let recovered = scratch.recover(&target, PATIENCE, &|| self.world.is_interrupted());
-        recovered.map_err(words)?;
+        recovered.map_err(|error| of_one_file(words(error)))?;
         is_at_the_goal(&scratch, &wal)?;
         let rolled = ServerPages {
             cluster: self.cluster,
@@ -176,6 +178,19 @@ impl Search<'_, '_> {
         let pages = wanted.iter().zip(&addresses);
         let pages = pages.map(|(page, address)| rolled.proven(page, *address));
         Ok(pages.collect())
+    }
+}
+
+/// What was made of each page, or the reason why none was.
+fn of_all(rolled: Result<Rolled, NoWalOfFiles>, pages: usize) -> Rolled {
+    rolled.unwrap_or_else(|own| vec![Err(own.why); pages])
+}
+
+/// One file of several may be what a backup lacks, or what a server stops at.
+fn of_one_file(why: String) -> NoWalOfFiles {
+    NoWalOfFiles {
+        why,
+        is_of_one_file: true,
     }
 }
 

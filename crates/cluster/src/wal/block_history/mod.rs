@@ -35,7 +35,7 @@ pub use status_verdict::RecoveredStatusPage;
 pub use tracked::ForkEnd;
 pub use wal_copies::WalDirectory;
 pub use wal_of_files::{
-    BlockRecords, SegmentPlace, SegmentSink, WalOfFiles, place_of_block, wal_of_files,
+    BlockRecords, NoWalOfFiles, SegmentPlace, SegmentSink, WalOfFiles, place_of_block, wal_of_files,
 };
 
 use std::collections::{BTreeMap, HashSet};
@@ -202,8 +202,7 @@ pub fn recover_pages(
         Ok(goal) => goal,
         Err(why) => return RecoveredBlocks::none_proven(wanted, &why),
     };
-    let mut copies = WalCopies::list(directories(cluster, evidence), &recovery.shape);
-    copies.take_histories_from_wal(&recovery.files);
+    let copies = all_copies(cluster, evidence, recovery);
     let timelines = Timelines::to(goal.timeline, &copies.histories, &recovery.shape);
     let course = Course {
         shape: recovery.shape,
@@ -225,6 +224,13 @@ pub fn recover_pages(
     recovered.refused_copies = refused;
     recovered.troubles.clone_from(&copies.troubles);
     recovered
+}
+
+/// Segments of all directories, with the histories that the cluster knows.
+fn all_copies(cluster: &Cluster, evidence: &Evidence<'_>, recovery: &Recovery) -> WalCopies {
+    let mut copies = WalCopies::list(directories(cluster, evidence), &recovery.shape);
+    copies.take_histories_from_wal(&recovery.files);
+    copies
 }
 
 /// The cluster's own WAL comes first.

@@ -18,7 +18,7 @@ use super::copied_pages::CopiedPages;
 use super::goal::is_checkpoint_of;
 use super::one_history::{HistorySearch, OneHistory};
 use super::wal_copies::{SegmentCopy, WalCopies};
-use super::{Evidence, directories};
+use super::{Evidence, all_copies};
 use crate::cluster::Cluster;
 use crate::wal::files::Timelines;
 use crate::wal::replay::goes_on;
@@ -74,9 +74,8 @@ pub fn missing_segments(
         return Ok(None);
     }
     let shape = recovery.shape;
-    let mut copies = WalCopies::list(directories(cluster, evidence), &shape);
+    let mut copies = all_copies(cluster, evidence, recovery);
     copies.prefer_own();
-    copies.take_histories_from_wal(&recovery.files);
     let target = recovery.timelines.target();
     let timelines = Timelines::to(target, &copies.histories, &shape);
     let from = recovery.start.redo.min(recovery.start.checkpoint);

@@ -16,7 +16,8 @@ use std::fmt::Write;
 use std::io;
 
 use pgclinic_format::wal::{
-    BlockReference, Event, FileNumber, Outcome, Shape, WalEnd, WalPages, WalReader, WholeRecord,
+    BlockReference, Event, FIRST_TIMELINE, FileNumber, Outcome, Shape, WalEnd, WalPages, WalReader,
+    WholeRecord,
 };
 use pgclinic_format::{BlockNo, ControlFile, Fork, Lsn};
 use pgclinic_model::Progress;
@@ -28,7 +29,7 @@ use super::outcome::NotProven;
 use super::page_copies::PageCopy;
 use super::pass::{Course, Start};
 use super::wal_copies::WalCopies;
-use super::{BlockAddress, Evidence, directories, history_since, last_segment, page_copies_of};
+use super::{BlockAddress, Evidence, all_copies, history_since, last_segment, page_copies_of};
 use crate::block_set::BlockSet;
 use crate::cluster::Cluster;
 use crate::wal::files::Timelines;
@@ -102,6 +103,37 @@ pub struct BlockRecords {
     pub is_rewritten: bool,
 }
 
+/// Why there is no such WAL.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct NoWalOfFiles {
+    /// In words.
+    pub why: String,
+    /// It lies in one of the files: the others may have theirs.
+    pub is_of_one_file: bool,
+}
+
+impl From<NotProven> for NoWalOfFiles {
+    fn from(why: NotProven) -> Self {
+        let is_of_one_file = matches!(
+            why,
+            NotProven::FileRemade { .. } | NotProven::DatabaseRemade { .. }
+        );
+        NoWalOfFiles {
+            is_of_one_file,
+            why: why.to_string(),
+        }
+    }
+}
+
+impl From<String> for NoWalOfFiles {
+    fn from(why: String) -> Self {
+        NoWalOfFiles {
+            why,
+            is_of_one_file: false,
+        }
+    }
+}
+
 /// Gives the WAL that the files of these blocks need, from the newest copy that recovery can begin
 /// with up to the shutdown of the cluster.
 ///
@@ -114,13 +146,14 @@ pub fn wal_of_files<'a>(
     evidence: &'a Evidence<'a>,
     sink: &mut dyn SegmentSink,
     progress: &dyn Progress,
-) -> Result<WalOfFiles<'a>, String> {
-    let (goal, recovery, control) = Goal::of(cluster).map_err(|why| why.to_string())?;
+) -> Result<WalOfFiles<'a>, NoWalOfFiles> {
+    let (goal, recovery, control) = Goal::of(cluster)?;
     if goal.kind != GoalKind::ShutdownCheckpoint {
-        return Err("the cluster was not shut down in good order".into());
+        return Err("the cluster was not shut down in good order"
+            .to_owned()
+            .into());
     }
-    let mut copies = WalCopies::list(directories(cluster, evidence), &recovery.shape);
-    copies.take_histories_from_wal(&recovery.files);
+    let copies = all_copies(cluster, evidence, recovery);
     let timelines = Timelines::to(goal.timeline, &copies.histories, &recovery.shape);
     let course = Course {
         shape: recovery.shape,
@@ -136,7 +169,7 @@ pub fn wal_of_files<'a>(
     let copy = copy.ok_or_else(|| no_copy(&refused))?;
     let history = history_since(cluster, &course, Start::At(copy.redo));
     if let Some(open) = &history.open {
-        return Err(open.why().to_string());
+        return Err(open.why().to_string().into());
     }
     let course = Course {
         history: &history,
@@ -168,7 +201,7 @@ fn no_copy(refused: &[String]) -> String {
 /// `readTimeLineHistory` in `timeline.c` wants timeline and place in each line; the server asks for
 /// the file of any timeline but the first, and takes an empty one.
 fn history_file(copies: &WalCopies, timeline: u32) -> Option<(String, String)> {
-    if timeline <= 1 {
+    if timeline <= FIRST_TIMELINE {
         return None;
     }
     let history = copies.histories.history_or_switches(timeline);
@@ -215,7 +248,11 @@ impl<'a, 'b> FilesPass<'a, 'b> {
         }
     }
 
-    fn run(&mut self, sink: &mut dyn SegmentSink, progress: &dyn Progress) -> Result<(), String> {
+    fn run(
+        &mut self,
+        sink: &mut dyn SegmentSink,
+        progress: &dyn Progress,
+    ) -> Result<(), NoWalOfFiles> {
         let (shape, goal, redo) = (self.course.shape, self.course.goal.at, self.copy.redo);
         let first = shape.segment_number(redo);
         let segments = last_segment(self.course).saturating_sub(first) + 1;
@@ -237,14 +274,14 @@ impl<'a, 'b> FilesPass<'a, 'b> {
                 }
             };
             let (lsn, end) = (record.lsn, record.end);
-            let noop = if self.takes(&record).map_err(|why| why.to_string())? {
+            let noop = if self.takes(&record)? {
                 None
             } else {
                 record.noop()
             };
             let is_last = lsn >= goal;
             if is_last {
-                self.judge(&record).map_err(|why| why.to_string())?;
+                self.judge(&record)?;
             }
             reader.pages_mut().settle((lsn, end), noop)?;
             if is_last {
@@ -255,7 +292,7 @@ impl<'a, 'b> FilesPass<'a, 'b> {
                 reported = end;
                 progress.advance(step);
                 if progress.is_interrupted() {
-                    return Err(NotProven::Interrupted.to_string());
+                    return Err(NotProven::Interrupted.into());
                 }
             }
         }
