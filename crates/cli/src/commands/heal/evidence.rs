@@ -137,7 +137,8 @@ pub(super) struct Found {
 /// A page that neither WAL nor a copy proves, with the reasons.
 pub(super) type Unproven<'a> = (&'a Wanted<'a>, Vec<String>);
 
-pub(super) const IS_AS_IT_WAS: &str = "the page is what WAL says that it was: what is wrong lies elsewhere";
+pub(super) const IS_AS_IT_WAS: &str =
+    "the page is what WAL says that it was: what is wrong lies elsewhere";
 
 /// Pages that our own redo does not give back.
 #[derive(Default)]

@@ -13,8 +13,8 @@ use std::time::Duration;
 
 use pgclinic_check::{check_page, fork_cx};
 use pgclinic_cluster::wal::{
-    BlockAddress, BlockRecords, Evidence, LabelState, NoWalOfFiles, NotProven, SegmentPlace, SegmentSink,
-    WalOfFiles, place_of_block, wal_of_files,
+    BlockAddress, BlockRecords, Evidence, LabelState, NoWalOfFiles, NotProven, SegmentPlace,
+    SegmentSink, WalOfFiles, place_of_block, wal_of_files,
 };
 use pgclinic_cluster::{Cluster, DatabaseContext};
 use pgclinic_format::build::seal_page;
@@ -108,15 +108,13 @@ impl Search<'_, '_> {
     }
 
     /// One relation may keep the server from the end: each goes alone then.
-    fn rolled_apart(
-        &self,
-        wanted: &[&Wanted<'_>],
-        evidence: &Evidence<'_>,
-        why: &str,
-    ) -> Rolled {
+    fn rolled_apart(&self, wanted: &[&Wanted<'_>], evidence: &Evidence<'_>, why: &str) -> Rolled {
         let mut by_file: BTreeMap<FileNumber, Vec<(usize, &Wanted<'_>)>> = BTreeMap::new();
         for (at, page) in wanted.iter().enumerate() {
-            by_file.entry(page.files.number()).or_default().push((at, page));
+            by_file
+                .entry(page.files.number())
+                .or_default()
+                .push((at, page));
         }
         let mut rolled: Rolled = vec![Err(why.to_owned()); wanted.len()];
         if by_file.len() < 2 {
