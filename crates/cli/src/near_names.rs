@@ -3,9 +3,10 @@
 
 use std::collections::BTreeSet;
 
-use pgclinic_cluster::{Catalog, Cluster, Relation};
+use pgclinic_cluster::{Catalog, Cluster, ForkFiles, Relation};
 use pgclinic_explain::server_messages::closest;
-use pgclinic_model::Glob;
+use pgclinic_format::Fork;
+use pgclinic_model::{Glob, plural};
 use pgclinic_surgery::{Injury, injuries, injury_named};
 
 use crate::args::SelectionArgs;
@@ -95,7 +96,10 @@ fn hint(cluster: &Cluster, databases: &[String], relations: &[String]) -> String
         if let Some(relation) = all().find(|own| is_named(own, asked)) {
             let name = relation.qualified_name();
             let file = relation.filenode;
-            return format!("{name} is in pg_class, and its file {file} is missing or empty");
+            return match blocks_of(cluster, relation) {
+                0 => format!("{name} is in pg_class, and its file {file} is missing or empty"),
+                blocks => format!("{name} has {}", plural(blocks, "block")),
+            };
         }
     }
     let mut names: BTreeSet<String> = BTreeSet::new();
@@ -110,6 +114,20 @@ fn hint(cluster: &Cluster, databases: &[String], relations: &[String]) -> String
         }
     });
     hints.collect()
+}
+
+/// Of the main fork.
+fn blocks_of(cluster: &Cluster, relation: &Relation) -> u64 {
+    let homes = cluster.homes.iter();
+    let files = homes.filter_map(|home| cluster.files(home).ok()).flatten();
+    let own = |files: &ForkFiles| {
+        files.filenode == relation.filenode
+            && files.home.tablespace == relation.tablespace
+            && files.fork == Fork::Main
+            && files.temporary.is_none()
+    };
+    let bytes = files.filter(own).map(|files| files.bytes()).max();
+    bytes.unwrap_or(0) / u64::from(cluster.build.block_size).max(1)
 }
 
 /// The databases by name, as far as a sentence has room for them.

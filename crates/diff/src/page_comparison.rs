@@ -154,6 +154,9 @@ impl<'a> PageComparison<'a> {
             return (way, Some(older), why.into());
         }
         let (way, why) = self.older(older, lsn, block);
+        if own.is_empty {
+            return (way, Some(older), format!("it is all zero; {why}"));
+        }
         (way, Some(older), why)
     }
 

@@ -165,6 +165,10 @@ fn coverage(document: &CheckDocument) -> String {
         percent => percent,
     };
     let bytes = words::bytes(coverage.bytes_seen);
+    // What passes by once, as a base backup does, is not counted where the run broke off.
+    if document.interrupted && percent == "100" {
+        return format!("checked {bytes} in {time}, and nothing of the rest");
+    }
     match (&document.since, coverage.pages_unchanged) {
         (None, 0) => format!("checked {percent} % of {bytes} in {time}"),
         (None, _) => format!("checked {percent} % of the {bytes} that changed, in {time}"),

@@ -79,7 +79,9 @@ pub fn check_running(
     carry(cluster, options, &mut run.books);
     run.books.leave_unsettled(cluster, options.level);
     run.books.interrupted = progress.is_interrupted();
-    if !run.books.interrupted {
+    if run.books.interrupted {
+        run.books.skip(run.bytes_left());
+    } else {
         run.course.is_complete(&run.books);
     }
     document::write(cluster, options, run.books)
@@ -367,6 +369,21 @@ impl Run<'_> {
     /// No round has met the file.
     fn is_new(&self, files: &ForkFiles) -> bool {
         !self.books.looked_at.contains_key(&files.path(0))
+    }
+
+    /// Of the databases that are asked for, what an interrupted run did not come to.
+    fn bytes_left(&self) -> u64 {
+        let selection = &self.options.selection;
+        if !selection.is_everything() && !selection.is_of_whole_databases() {
+            return 0;
+        }
+        let asked = self.databases(self.cluster);
+        let homes = self.cluster.homes.iter();
+        let forks = homes
+            .filter(|home| asked.contains(&home.database))
+            .filter_map(|home| self.cluster.files(home).ok());
+        let all: u64 = forks.flatten().map(|files| files.bytes()).sum();
+        all.saturating_sub(self.books.main_bytes)
     }
 
     /// Some relation files, of which nothing has to be done again.

@@ -29,6 +29,8 @@ const SILENCE: Duration = Duration::from_secs(120);
 
 /// Files that come last, and that everything else needs where the server goes away in the middle.
 const FIRST: [&str; 2] = ["PG_VERSION", "global/pg_control"];
+/// `ERRCODE_INVALID_CATALOG_NAME`.
+const NO_SUCH_DATABASE: &str = "3D000";
 const FIRST_BYTES: u64 = 64 << 10;
 
 /// Checks what a server sends as a base backup, no faster than so many bytes a second.
@@ -49,6 +51,14 @@ pub(crate) fn check_server(
     let shape = shape(&about, options).map_err(Failure::new)?;
     let files =
         Session::open(target, &connect).map(|session| ServerSource::new(session, target, &connect));
+    // A base backup is of all databases, whichever was named: a mistake in the name is none of its.
+    if let Err(error) = &files
+        && error
+            .message()
+            .is_some_and(|own| own.sqlstate == NO_SUCH_DATABASE)
+    {
+        return Err(refusal(target, error));
+    }
     let files = files.map_err(|error| error.to_string());
     let files: Result<&dyn Source, &str> = match &files {
         Ok(files) => Ok(files),

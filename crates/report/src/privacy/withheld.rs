@@ -17,10 +17,12 @@ impl Document {
             without != *self
         };
         let known = self.tool().contains.unwrap_or_default();
+        // The bytes of a page are those of its rows.
+        let pages = lacks(Document::withhold_pages);
         Contents {
             names: !known.redacted,
-            values: !known.redacted && lacks(Document::withhold_values),
-            pages: lacks(Document::withhold_pages),
+            values: pages || (!known.redacted && lacks(Document::withhold_values)),
+            pages,
             redacted: known.redacted,
         }
     }

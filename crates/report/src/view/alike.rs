@@ -94,7 +94,7 @@ pub(super) fn relations(alike: &[Numbered<'_, '_>]) -> Block {
                 let words = say::elsewhere(group.following_elsewhere);
                 item(*number, group, leading, &words)
             });
-            let about = "without a finding of their own";
+            let about = "where all that was found follows from a cause elsewhere";
             (about, first_items(items.collect()))
         }
     };

@@ -238,15 +238,23 @@ fn overview(document: &CheckDocument, groups: &[Group<'_>]) -> Vec<Block> {
             Words::default().and(Look::Badge(worst), ""),
             number(count_of(group.own.len()).saturating_add(group.omitted)),
             number(group.damaged_blocks()),
-            group.rows.number().into(),
+            rows_of(group).into(),
         ])
     });
     let mut blocks = vec![
-        Block::Filter(".relation", ""),
+        Block::Filter("#by-relation .board tbody tr, .relation", ""),
         Block::Table(Table::new(columns, rows)),
     ];
     blocks.extend(omitted(document).map(|own| Block::Text(ParagraphStyle::Loud, own.into())));
-    vec![section("Findings by relation").of(blocks)]
+    vec![section("Findings by relation").id("by-relation").of(blocks)]
+}
+
+/// Where all that was found follows from damage elsewhere, the rows are counted there.
+fn rows_of(group: &Group<'_>) -> String {
+    if group.roots.is_empty() && group.following_elsewhere > 0 && group.rows.known == 0 {
+        return "by its cause".into();
+    }
+    group.rows.number()
 }
 
 fn relation(group: &Group<'_>, cures: Cures, pages: &[&Evidence]) -> Block {

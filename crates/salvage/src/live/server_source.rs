@@ -152,7 +152,7 @@ impl ServerSource {
             // A folder where a file was asked for, a file in place of a folder, or a file on the
             // way to it.
             "42809" => match self.answer(path, &stat(path)) {
-                Ok(Ok(_)) => SourceErrorKind::NotRegular,
+                Ok(Ok(rows)) if !is_missing(&rows) => SourceErrorKind::NotRegular,
                 _ => SourceErrorKind::NotFound,
             },
             _ => SourceErrorKind::Io,
@@ -162,13 +162,14 @@ impl ServerSource {
 
     fn read_part(&self, path: &str, offset: u64, buf: &mut [u8]) -> Result<usize> {
         let sql = format!(
-            "SELECT pg_catalog.encode(pg_catalog.pg_read_binary_file({}, {offset}, {}), 'hex')",
+            "SELECT CASE WHEN (pg_catalog.pg_stat_file({0}, true)).size IS NOT NULL THEN \
+             pg_catalog.encode(pg_catalog.pg_read_binary_file({0}, {offset}, {1}), 'hex') END",
             path_literal(path),
             buf.len()
         );
         let rows = self.ask(path, &sql)?;
         let text = rows.into_iter().flatten().flatten().next();
-        let text = text.unwrap_or_default().into_bytes();
+        let text = text.ok_or_else(|| not_there(path))?.into_bytes();
         let (pairs, _) = text.as_chunks::<2>();
         for (byte, pair) in buf.iter_mut().zip(pairs) {
             *byte = hex(pair[0]) << 4 | hex(pair[1]);
@@ -187,10 +188,20 @@ pub(super) fn literal(text: &str) -> String {
     format!("E'{}'", text.replace('\\', r"\\").replace('\'', "''"))
 }
 
-/// Asks for size and kind of what has this name.
+/// Asks for size and kind of what has this name. An error would stand in the server's log, where it
+/// looks like damage, and most of what is asked for is missing in good order.
 fn stat(path: &str) -> String {
     let path = path_literal(path);
-    format!("SELECT size, isdir FROM pg_catalog.pg_stat_file({path}, false)")
+    format!("SELECT size, isdir FROM pg_catalog.pg_stat_file({path}, true)")
+}
+
+fn is_missing(rows: &[TextRow]) -> bool {
+    rows.iter().flatten().all(Option::is_none)
+}
+
+fn not_there(path: &str) -> SourceError {
+    let why = "the server has no such file";
+    SourceError::new(path, SourceErrorKind::NotFound, why)
 }
 
 fn hex(digit: u8) -> u8 {
@@ -222,6 +233,9 @@ impl Source for ServerSource {
     fn len(&self, path: &str) -> Result<u64> {
         check_path(path)?;
         let rows = self.log.note(self.ask(path, &stat(path)))?;
+        if is_missing(&rows) {
+            return self.log.note(Err(not_there(path)));
+        }
         let found = rows.into_iter().next().unwrap_or_default();
         let size = match found.as_slice() {
             [Some(size), Some(is_folder)] if is_folder != "t" => size.parse().ok(),

@@ -148,7 +148,11 @@ impl LogSummary {
         lines: u64,
         mut resolve: impl FnMut(&Facts) -> Option<Resolved>,
     ) -> String {
-        let mut text = format!("{FIRST_LINE}\n\n{}\n", self.overview(lines));
+        let overview = self.overview(lines);
+        if self.about() == 0 {
+            return format!("Nothing here is about storage.\n\n{overview}\n");
+        }
+        let mut text = format!("{FIRST_LINE}\n\n{overview}\n");
         for cause in self.causes() {
             let resolved = resolve(&cause.found.facts);
             text.push_str(&cause.render(resolved.as_ref()));
@@ -157,11 +161,16 @@ impl LogSummary {
         text
     }
 
-    fn overview(&self, lines: u64) -> String {
-        let about: u64 = self.causes().map(|cause| cause.count).sum::<u64>()
+    /// Entries about storage.
+    fn about(&self) -> u64 {
+        self.causes().map(|cause| cause.count).sum::<u64>()
             + self.entries_left_out
             + self.unknown.values().sum::<u64>()
-            + self.unknown_left_out;
+            + self.unknown_left_out
+    }
+
+    fn overview(&self, lines: u64) -> String {
+        let about = self.about();
         let span = span(self.first_time.as_deref(), self.last_time.as_deref());
         let causes = self.causes.len();
         format!(

@@ -43,6 +43,12 @@
     folds.set(table, { apply, show });
     apply();
   };
+  // A row of an overview fits where the card fits that it leads to.
+  const words = (row) => {
+    const link = row.cells && row.querySelector("a[href^='#']");
+    const card = link && document.getElementById(decodeURIComponent(link.hash.slice(1)));
+    return (row.textContent + (card?.matches(".relation") ? card.textContent : "")).toLowerCase();
+  };
   // A field, and buttons for marks, that leave of some rows those in which the words stand.
   const filter = (tools, rows, names) => {
     const shown = make("output", "");
@@ -54,16 +60,17 @@
     const apply = () => {
       const wanted = search.value.toLowerCase();
       let count = 0;
+      const counted = rows.filter((row) => row.tagName === rows[0].tagName);
       for (const row of rows) {
         const marks = (row.dataset.mark || "").split(" ");
-        const fits = (mark === "all" || marks.includes(mark)) && row.textContent.toLowerCase().includes(wanted);
+        const fits = (mark === "all" || marks.includes(mark)) && words(row).includes(wanted);
         row.hidden = !fits;
-        if (fits) count += 1;
+        if (fits && row.tagName === rows[0].tagName) count += 1;
         // What was asked for is not left folded.
         if (fits && wanted) row.closest("details.folded")?.setAttribute("open", "");
       }
       for (const { apply } of folds.values()) apply();
-      shown.textContent = count === rows.length ? "" : `${count} of ${rows.length}`;
+      shown.textContent = count === counted.length ? "" : `${count} of ${counted.length}`;
     };
     const buttons = names.map((name) =>
       make("button", name, (event) => {

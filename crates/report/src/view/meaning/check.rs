@@ -103,6 +103,9 @@ fn damaged(document: &CheckDocument, groups: &[Group<'_>]) -> String {
         [] if may_have_lost_rows(document) => {
             "No row is known to be at risk, but rows may be missing: nothing that can be read vouches for those of the tables that stand under NOT CHECKED".into()
         }
+        [] if damaged().any(|group| group.rows.known > 0 || group.rows.open) => {
+            "No table is damaged as far as this run sees, but queries may miss rows or find others by way of what is: it is made from tables and can be made again".into()
+        }
         [] => {
             "No row is at risk as far as this run sees: what is damaged is made from tables and can be made again, but queries that use it may fail or miss rows".into()
         }

@@ -23,6 +23,9 @@ fn whereabouts(account: &SalvageReport) -> Option<String> {
     let destination = account.destination.as_ref()?;
     let spec = destination.spec.as_ref()?;
     Some(match destination.kind.as_str() {
+        "directory" if account.totals.written == 0 => {
+            format!(" Nothing but this report is in {spec}, as salvage.html.")
+        }
         "directory" => format!(" The rows are in {spec}, and so is this report, as salvage.html."),
         _ => format!(" The rows are in {spec}."),
     })
@@ -135,7 +138,12 @@ fn commands(account: &SalvageReport) -> Next {
     };
     let next = next.and("learn what is damaged, and what heals it", check);
     let page = first_loss(account).and_then(|place| next::inspect(target, &place));
-    let next = next.and_maybe("see the first page of which rows are missing", page);
+    let why = if account.totals.lost > 0 {
+        "see the first page of which rows are missing"
+    } else {
+        "see the first page with rows that are doubtful"
+    };
+    let next = next.and_maybe(why, page);
     match (target.kind.as_str(), target.is_running()) {
         ("data-directory", false) => next.and(
             "see what of it can be cured; nothing is written without consent",
