@@ -469,7 +469,12 @@ fn hurrying(interrupted: &Arc<AtomicBool>) -> Arc<dyn Clock> {
 
 /// The process that `postmaster.pid` names, if it lives.
 pub(crate) fn running_server(pgdata: &Path) -> Option<u32> {
-    let text = std::fs::read_to_string(pgdata.join("postmaster.pid")).ok()?;
+    let path = pgdata.join("postmaster.pid");
+    // Whoever opens a FIFO waits for somebody to write into it.
+    path.metadata()
+        .is_ok_and(|own| own.is_file())
+        .then_some(())?;
+    let text = std::fs::read_to_string(path).ok()?;
     let pid: i32 = text.lines().next()?.trim().parse().ok()?;
     let process = rustix::process::Pid::from_raw(pid.abs())?;
     let alive = match rustix::process::test_kill_process(process) {

@@ -20,7 +20,9 @@ use crate::cluster::Cluster;
 use crate::collation::{Collation, DEFAULT_COLLATION};
 use crate::columns::ColumnNames;
 use crate::comparison::Comparison;
-use crate::contradictions::{Contradiction, mend_columns, mend_relations};
+use crate::contradictions::{
+    Contradiction, in_schemas_of_the_server, mend_columns, mend_relations,
+};
 use crate::error::ReadGap;
 use crate::files::{DatabaseDirectory, ForkFiles};
 use crate::heap_scan::{HeapScan, RawRow};
@@ -324,6 +326,9 @@ impl<'a> Reader<'a> {
         self.rowless.keep_columns(&catalog.relations, &columns);
         self.resolve_mapped(&mut catalog.relations);
         self.name_schemas(catalog);
+        let misplaced: Vec<_> = in_schemas_of_the_server(&catalog.relations).collect();
+        self.doubt_contradictions(&misplaced);
+        catalog.contradictions.extend(misplaced);
         attach_toast_of_lost(catalog);
         attach_toast_owners(&mut catalog.relations);
         catalog.encrypts = self.read_access_methods(&mut catalog.relations);

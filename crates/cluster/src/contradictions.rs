@@ -118,6 +118,17 @@ fn mend(relation: &mut Relation, has_file: &dyn Fn(&Relation) -> bool) -> Vec<St
             words_of(kind)
         ));
     }
+    let is_toast = relation.schema == PG_TOAST_NAMESPACE || is_named_as_toast(&relation.name);
+    let lasts = relation.persistence != Persistence::Temporary;
+    if relation.kind == RelKind::Toast && lasts && !is_toast && has_file(relation) {
+        relation.kind = RelKind::Table;
+        told.push("relkind says that it is a TOAST table, and name and schema do not".to_owned());
+    }
+    let may_lack_rows = relation.kind == RelKind::MaterializedView || !relation.kind.has_storage();
+    if !relation.populated && !may_lack_rows {
+        relation.populated = true;
+        told.push("relispopulated is not set, and it is no materialized view".to_owned());
+    }
     if relation.persistence == Persistence::Temporary && has_file(relation) {
         relation.persistence = Persistence::Permanent;
         told.push(format!(
@@ -135,6 +146,41 @@ fn mend(relation: &mut Relation, has_file: &dyn Fn(&Relation) -> bool) -> Vec<St
         told.push("relam is 0, and every table has an access method".to_owned());
     }
     told
+}
+
+/// `pg_toast_16384`.
+fn is_named_as_toast(name: &str) -> bool {
+    let owner = name.strip_prefix("pg_toast_").unwrap_or_default();
+    !owner.is_empty() && owner.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+/// Relations that stand in a schema of the server's own making, and are none of those that it keeps
+/// there. One flipped bit moves a table there, or every table of a schema.
+pub(crate) fn in_schemas_of_the_server(
+    relations: &BTreeMap<Oid, Relation>,
+) -> impl Iterator<Item = Contradiction> {
+    let users = relations
+        .values()
+        .filter(|own| own.oid >= FIRST_NORMAL_OID && own.kind.has_storage());
+    users.filter_map(|own| {
+        let schema = own.schema.as_str();
+        let is_of_sessions = schema.starts_with("pg_temp_") || schema.starts_with("pg_toast_temp_");
+        let lasts = own.persistence != Persistence::Temporary;
+        let is_of_toast = matches!(own.kind, RelKind::Toast | RelKind::Index);
+        let what = if is_of_sessions && lasts {
+            format!("its schema, {schema}, is one of temporary relations, and it is none")
+        } else if schema == "pg_toast" && !is_of_toast {
+            "its schema is that of TOAST tables, and it is none".to_owned()
+        } else {
+            return None;
+        };
+        Some(Contradiction {
+            relation: own.oid,
+            name: own.name.clone(),
+            catalog: "pg_class",
+            what,
+        })
+    })
 }
 
 fn is_of_rows(kind: RelKind) -> bool {

@@ -12,7 +12,8 @@ use crate::cluster::Cluster;
 use crate::files::{ForkFiles, Segment, read_block};
 
 /// A page of the map in `files`, whose pages have checksums if `is_summed`; nothing where the map
-/// ends before it, and where the page is damaged or was never written.
+/// ends before it, and where the server throws the page away or it was never written. What has come
+/// to the place of a map's page and has a sound header is taken for one.
 pub fn map_page(
     source: &dyn Source,
     files: &ForkFiles,
@@ -21,10 +22,21 @@ pub fn map_page(
 ) -> Option<Vec<u8>> {
     let bytes = read_block(source, files, build, number)?;
     let page = Page::parse(&bytes).filter(|page| !page.is_new())?;
-    // Another page has come to its place: a map has no line pointers.
-    (page.line_pointer_count() == 0).then_some(())?;
     let is_right = !is_summed || page_checksum(&bytes, number) == page.pd_checksum();
     (is_right && page.header_is_sane_to_the_server()).then_some(bytes)
+}
+
+/// The same of a page that may bear witness: a map has no line pointers, and one that has them is
+/// another page.
+fn witness_page(
+    source: &dyn Source,
+    files: &ForkFiles,
+    pages: (Build, bool),
+    number: BlockNo,
+) -> Option<Vec<u8>> {
+    let bytes = map_page(source, files, pages, number)?;
+    let is_map = Page::parse(&bytes)?.line_pointer_count() == 0;
+    is_map.then_some(bytes)
 }
 
 /// What a map marks of blocks behind the end of its table.
@@ -59,7 +71,8 @@ impl MarkedBeyond {
         for number in end.checked_div(covered)?..pages {
             let map_page_number = BlockNo::try_from(number).ok()?;
             // The bits of a damaged page mean nothing.
-            let Some(bytes) = map_page(source, files, (build, is_summed), map_page_number) else {
+            let Some(bytes) = witness_page(source, files, (build, is_summed), map_page_number)
+            else {
                 continue;
             };
             let beyond = marked_on(&bytes, number * covered)
@@ -139,7 +152,7 @@ impl Cluster {
             ..table.clone()
         };
         let is_summed = self.checksums() == Some(true);
-        map_page(
+        witness_page(
             self.source().as_ref(),
             &map,
             (self.build, is_summed),

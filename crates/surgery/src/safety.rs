@@ -107,6 +107,13 @@ pub(crate) fn check_consent(pgdata: &Path, consent: Consent) -> Result<()> {
 /// process is gone is what a crash left behind.
 pub fn check_not_running(pgdata: &Path) -> Result<()> {
     let path = pgdata.join("postmaster.pid");
+    // Whoever opens a FIFO waits for somebody to write into it.
+    if path.metadata().is_ok_and(|own| !own.is_file()) {
+        return Err(Error::RunningPerhaps {
+            pgdata: pgdata.to_path_buf(),
+            says: "is no regular file".into(),
+        });
+    }
     let text = match fs::read(&path) {
         Ok(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),

@@ -39,21 +39,34 @@ impl PageCheck for LinePointersLost {
 
     fn check(&self, page: Page<'_>, cx: &PageCx<'_>, out: &mut Findings) {
         let (upper, special) = (page.pd_upper(), page.pd_special());
-        let Some(bytes) = special.checked_sub(upper).filter(|bytes| *bytes > 0) else {
-            return;
-        };
         let is_bare = page.line_pointer_count() == 0;
-        let lost = if is_bare {
-            Some(all_lost(page, bytes))
-        } else if cx.fork.method == Some(AccessMethod::Heap) {
-            some_lost(page)
-        } else {
-            None
+        let is_of_rows = cx.fork.method == Some(AccessMethod::Heap);
+        let lost = match special.checked_sub(upper) {
+            None => None,
+            Some(0) if is_bare && is_of_rows => not_empty(page),
+            Some(0) => None,
+            Some(bytes) if is_bare => Some(all_lost(page, bytes)),
+            Some(_) if is_of_rows => some_lost(page),
+            Some(_) => None,
         };
         if let Some(draft) = lost {
             out.add(draft.bytes(BOUNDS.0, BOUNDS.1));
         }
     }
+}
+
+/// A page of a table without line pointers is as `PageInit` left it: its free space is zeros. Rows
+/// that are gone leave a line pointer.
+fn not_empty(page: Page<'_>) -> Option<Draft> {
+    let (lower, special) = (page.pd_lower(), page.pd_special());
+    let free = page.bytes().get(lower.into()..special.into())?;
+    let bytes = free.iter().filter(|byte| **byte != 0).count() as u64;
+    (bytes > 0).then(|| {
+        let message = format!(
+            "pd_lower {lower} and pd_upper {special} are those of a page that never held a row, and {bytes} bytes of its free space are not zero"
+        );
+        Draft::new(&LINE_POINTERS_LOST, message).fact("item_bytes", bytes)
+    })
 }
 
 fn all_lost(page: Page<'_>, bytes: u16) -> Draft {
@@ -96,6 +109,9 @@ mod tests {
         let told = |page: &[u8]| Trial::table().told(&LinePointersLost, page);
         assert_eq!(told(&page), [""; 0]);
         put_u16(&mut page, LOWER_AT, 24);
+        let mut emptied = page.clone();
+        put_u16(&mut emptied, LOWER_AT + 2, 8192);
+        assert!(told(&emptied)[0].contains("never held a row"), "{:?}", told(&emptied));
         let expected = "line-pointers-lost: pd_lower 24 leaves no line pointer, and 24 bytes of rows or entries lie from pd_upper 8168 to pd_special 8192";
         assert_eq!(told(&page), [expected]);
         let empty = PageBuilder::new(8192, &[]).finish(0);

@@ -74,7 +74,9 @@ pub(super) fn says_elsewhere(
 fn own_block(tuple: HeapTuple<'_>) -> Option<BlockNo> {
     let own = tuple.t_ctid();
     let is_settled = tuple.t_xmax() != Xid::INVALID || tuple.xmin_is_frozen();
-    (!is_settled && own.offset < MOVED_PARTITIONS_OFFSET).then_some(own.block)
+    // A header of zeros says nothing.
+    let names_an_item = (1..MOVED_PARTITIONS_OFFSET).contains(&own.offset);
+    (!is_settled && names_an_item).then_some(own.block)
 }
 
 impl Coverage {

@@ -349,6 +349,15 @@ pub(crate) fn is_of_the_system(oid: Oid, schema: &str) -> bool {
     of_sessions || (is_built_in && of_initdb)
 }
 
+/// The same of a relation, by what it is: a table that lasts is nobody's but its user's, whichever
+/// schema its row or that of its schema says that it is in.
+pub(crate) fn is_relation_of_the_system(relation: &Relation) -> bool {
+    let is_made_by_the_server =
+        relation.kind == RelKind::Toast || relation.persistence == Persistence::Temporary;
+    let is_of_a_user = relation.oid >= FIRST_NORMAL_OID && !is_made_by_the_server;
+    !is_of_a_user && is_of_the_system(relation.oid, &relation.schema)
+}
+
 /// Tables and materialised views that fit the selection; those of the system only when their schema
 /// is named.
 fn is_wanted(relation: &Relation, selection: &Selection) -> bool {
@@ -356,7 +365,7 @@ fn is_wanted(relation: &Relation, selection: &Selection) -> bool {
         return false;
     }
     let (schema, name) = (relation.schema.as_str(), relation.name.as_str());
-    let of_the_system = is_of_the_system(relation.oid, schema);
+    let of_the_system = is_relation_of_the_system(relation);
     let by_number =
         selection.filenodes.is_empty() || selection.filenodes.contains(&relation.filenode);
     by_number

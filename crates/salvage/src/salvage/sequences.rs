@@ -8,7 +8,7 @@ use pgclinic_format::Fork;
 use pgclinic_model::Selection;
 use pgclinic_model::document::SequenceAccount;
 
-use super::plan::is_of_the_system;
+use super::plan::is_relation_of_the_system;
 use crate::schema::{CatalogRoom, Catalogs, SequenceColumns};
 use crate::sequence_page::{SequenceValue, value_of_file};
 use crate::shape::{MainForks, database_name};
@@ -48,7 +48,7 @@ pub(crate) fn read_all(
             selection.filenodes.is_empty() || selection.filenodes.contains(&relation.filenode);
         relation.kind == RelKind::Sequence
             && by_number
-            && !is_of_the_system(relation.oid, &relation.schema)
+            && !is_relation_of_the_system(relation)
             && selection.takes_name(&relation.schema, &relation.name)
     });
     for relation in wanted {
