@@ -278,9 +278,9 @@ fn follow_up(drafts: &[Draft]) -> Vec<PlanStep> {
     if !is_lossy {
         return Vec::new();
     }
-    let step = |name: &str, why: &str, commands: &[&str]| PlanStep {
+    let step = |name: &str, safety: Safety, why: &str, commands: &[&str]| PlanStep {
         name: name.into(),
-        safety: Safety::Lossy,
+        safety,
         why: why.into(),
         relations: Vec::new(),
         relations_omitted: 0,
@@ -290,11 +290,13 @@ fn follow_up(drafts: &[Draft]) -> Vec<PlanStep> {
     vec![
         step(
             "check-again",
+            Safety::ShowOnly,
             "the copy that starts shows what is left; indexes may not fit their tables",
-            &["pgclinic check COPY --level full --heap-all-indexed"],
+            &["pgclinic check COPY --level full"],
         ),
         step(
             "dump-and-load",
+            Safety::Lossy,
             "the copy is for dumping only: what its rows say of each other is of two moments. Dump it and load that into a new cluster",
             &["pg_dumpall > dump.sql", "initdb -D NEW", "psql -f dump.sql"],
         ),
