@@ -162,14 +162,32 @@ fn of_transactions(
         return draft
             .because("no row asks for the status of another transaction by its xmin or xmax");
     }
-    let draft = draft.warn(format!(
-        "{} of {} {} for a status that is lost: they count as rolled back; hint bits of {} contradict each other, and nothing is written of those",
-        plural(filled.rows_asked, "row"),
-        plural(filled.asked.saturating_add(filled.disagreed), "transaction"),
-        verb_of(filled.rows_asked, "ask"),
-        plural(filled.disagreed, "transaction")
-    ));
+    let draft = lost(filled).into_iter().fold(draft, Draft::warn);
+    let draft = if is_read {
+        draft
+    } else {
+        draft.warn("some pages could not be read, or their checksums are wrong: rows there may ask for a status that is lost too")
+    };
     with_fates(cluster, draft)
+}
+
+/// What stays lost, as far as there is any of it.
+fn lost(filled: &Filled) -> Vec<String> {
+    let asked = (filled.rows_asked > 0).then(|| {
+        format!(
+            "{} of {} {} for a status that is lost: they count as rolled back",
+            plural(filled.rows_asked, "row"),
+            plural(filled.asked.saturating_add(filled.disagreed), "transaction"),
+            verb_of(filled.rows_asked, "ask")
+        )
+    });
+    let disagreed = (filled.disagreed > 0).then(|| {
+        format!(
+            "hint bits of {} contradict each other, and nothing is written of those",
+            plural(filled.disagreed, "transaction")
+        )
+    });
+    asked.into_iter().chain(disagreed).collect()
 }
 
 /// With what the server will show of each table.
@@ -181,5 +199,30 @@ fn with_fates(cluster: &Cluster, draft: Draft) -> Draft {
         tables,
         rows_lost: None,
         ..draft
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_lost_of_none_is_not_said() {
+        let filled = Filled {
+            asked: 2,
+            rows_asked: 3,
+            ..Filled::default()
+        };
+        let asked =
+            "3 rows of 2 transactions ask for a status that is lost: they count as rolled back";
+        assert_eq!(lost(&filled), [asked]);
+        let filled = Filled {
+            disagreed: 1,
+            ..Filled::default()
+        };
+        let disagreed =
+            "hint bits of 1 transaction contradict each other, and nothing is written of those";
+        assert_eq!(lost(&filled), [disagreed]);
+        assert!(lost(&Filled::default()).is_empty());
     }
 }
