@@ -59,10 +59,11 @@ fn of_every_run(command: &ClapCommand) -> String {
 
 /// One list of options a heading; lists of values keep their lines.
 fn options(sections: &str, of_every_run: &str) -> String {
-    let mut parts = sections.split(".SH ").filter(|own| !own.is_empty());
+    // What stands before the first heading defines the apostrophe, as the title has done.
+    let parts = sections.split(".SH ").skip(1);
     let mut text = String::new();
     let mut is_first = true;
-    for part in parts.by_ref() {
+    for part in parts {
         let is_of_every_run = part.starts_with("OPTIONS\n") && part.contains("\\-\\-config");
         if is_of_every_run && !is_first {
             continue;
@@ -115,8 +116,28 @@ fn escaped(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use clap::Command as ClapCommand;
+
     use super::manual_page;
     use crate::command_line;
+
+    fn assert_headings_are_words(command: &ClapCommand) {
+        let page = manual_page(command.clone()).expect("a page");
+        let name = command.get_name();
+        assert!(!page.contains(".SH ."), "{name}: {page}");
+        assert_eq!(page.matches(".SH OPTIONS\n").count(), 1, "{name}: {page}");
+        let shown = command.get_subcommands().filter(|own| !own.is_hide_set());
+        shown
+            .filter(|own| own.get_name() != "help")
+            .for_each(assert_headings_are_words);
+    }
+
+    #[test]
+    fn no_page_has_a_request_for_a_heading() {
+        let mut root = command_line();
+        root.build();
+        assert_headings_are_words(&root);
+    }
 
     #[test]
     fn a_page_has_the_sections_of_its_kind_once() {
