@@ -7,11 +7,13 @@
 //!
 //! Truth: `src/include/access/{itup,nbtree,spgist_private,brin_tuple}.h`.
 
+use pgclinic_format::Page;
+use pgclinic_format::btree::BtreePage;
 use pgclinic_format::flags::FlagName;
 use pgclinic_format::index_page::AccessMethod;
 use pgclinic_model::document::{Field, ItemAnatomy};
+use pgclinic_model::plural;
 
-use super::AnatomyCx;
 use super::bytes::{hex, tid_at, u16_at, u32_at};
 use super::cover::{Cover, Part};
 use super::field::{Entry, Show, field, named, paint, read};
@@ -48,11 +50,57 @@ const SPGIST: &[Entry] = &[
 ];
 const BRIN: &[Entry] = &[("bt_blkno", 0, Show::Block), ("bt_info", 4, Show::U8)];
 
+/// What an entry of a btree page stands for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Role {
+    /// Upper bound of the other entries.
+    HighKey,
+    /// On a leaf page.
+    Row,
+    /// On any other page.
+    PageBelow,
+    /// The special space is none of a btree, or the entries mean nothing any more.
+    Unknown,
+}
+
+impl Role {
+    fn of(page: Page<'_>, number: u16) -> Self {
+        match BtreePage::parse(page).filter(|own| !own.is_ignored()) {
+            None => Role::Unknown,
+            Some(own) if number < own.first_data() => Role::HighKey,
+            Some(own) if own.is_leaf() => Role::Row,
+            Some(_) => Role::PageBelow,
+        }
+    }
+
+    /// An entry with one place, which neither says that it is a pivot nor has a list of rows.
+    fn of_one_place(self, block: u32) -> String {
+        match self {
+            Role::HighKey => "the high key".into(),
+            Role::Row => format!("the row in block {block} of the table"),
+            Role::PageBelow => format!("the page below is {block}"),
+            Role::Unknown => {
+                format!("on a leaf page the row in block {block} of the table, else the page below")
+            }
+        }
+    }
+
+    /// Of a high key the block is that of no page that anybody reads.
+    fn of_pivot(self, block: u32, key: &str) -> String {
+        match self {
+            Role::HighKey => format!("the high key, a pivot tuple with {key}"),
+            Role::Row => format!("a pivot tuple with {key}, where a leaf page has rows"),
+            Role::PageBelow => format!("a pivot tuple with {key}; the page below is {block}"),
+            Role::Unknown => format!("a pivot tuple with {key}"),
+        }
+    }
+}
+
 /// Header and key of one index tuple.
 pub(super) fn fill(
     item: Item<'_>,
     method: AccessMethod,
-    _cx: &AnatomyCx<'_>,
+    page: Page<'_>,
     anatomy: &mut ItemAnatomy,
     cover: &mut Cover,
 ) {
@@ -80,7 +128,13 @@ pub(super) fn fill(
     match method {
         AccessMethod::Spgist => spgist(item.bytes, &mut fields, anatomy),
         AccessMethod::Brin => brin(item.bytes, &mut fields, anatomy),
-        _ => generic(item.bytes, method, &mut fields, anatomy),
+        AccessMethod::Btree => generic(
+            item.bytes,
+            Some(Role::of(page, number)),
+            &mut fields,
+            anatomy,
+        ),
+        _ => generic(item.bytes, None, &mut fields, anatomy),
     }
     let base = u64::try_from(item.at).unwrap_or(u64::MAX);
     for field in &mut fields {
@@ -101,7 +155,8 @@ pub(super) fn fill(
     anatomy.header = fields;
 }
 
-fn generic(bytes: &[u8], method: AccessMethod, fields: &mut Vec<Field>, anatomy: &mut ItemAnatomy) {
+/// The role is that of an entry of a btree.
+fn generic(bytes: &[u8], role: Option<Role>, fields: &mut Vec<Field>, anatomy: &mut ItemAnatomy) {
     let Some(info) = u16_at(bytes, 6) else { return };
     let size = usize::from(info & INDEX_SIZE_MASK);
     if let Some(field) = named(fields, "t_info") {
@@ -111,14 +166,14 @@ fn generic(bytes: &[u8], method: AccessMethod, fields: &mut Vec<Field>, anatomy:
         field.fault = (!fits).then(|| format!("the line pointer says {} bytes", bytes.len()));
     }
     let mut end = size.clamp(8, bytes.len().max(8));
-    if method == AccessMethod::Btree && info & ALT_TID != 0 {
-        end = btree_alternative(bytes, fields, anatomy)
-            .unwrap_or(end)
-            .clamp(8, end);
-    } else if let (AccessMethod::Btree, Some((block, _))) = (method, tid_at(bytes, 0)) {
-        anatomy.state = Some(format!(
-            "on a leaf page the row in block {block} of the table, else the page below"
-        ));
+    if let Some(role) = role {
+        if info & ALT_TID != 0 {
+            end = btree_alternative(bytes, role, fields, anatomy)
+                .unwrap_or(end)
+                .clamp(8, end);
+        } else if let Some((block, _)) = tid_at(bytes, 0) {
+            anatomy.state = Some(role.of_one_place(block));
+        }
     }
     let start = if info & INDEX_NULL_MASK != 0 { 16 } else { 8 };
     push_key(bytes, start, end, fields);
@@ -134,6 +189,7 @@ fn push_key(bytes: &[u8], start: usize, end: usize, fields: &mut Vec<Field>) {
 /// Pivot tuples and posting lists use `t_tid` for something else; the answer is where the key ends.
 fn btree_alternative(
     bytes: &[u8],
+    role: Role,
     fields: &mut Vec<Field>,
     anatomy: &mut ItemAnatomy,
 ) -> Option<usize> {
@@ -146,9 +202,8 @@ fn btree_alternative(
         } else {
             ""
         };
-        anatomy.state = Some(format!(
-            "a pivot tuple with {count} key attributes{tail}; the page below is {block}"
-        ));
+        let key = format!("{}{tail}", plural(count, "key attribute"));
+        anatomy.state = Some(role.of_pivot(block, &key));
         return None;
     }
     let start = usize::try_from(block).ok()?;
@@ -162,7 +217,7 @@ fn btree_alternative(
     } else {
         ""
     };
-    anatomy.state = Some(format!("a posting list of {count} rows"));
+    anatomy.state = Some(format!("a posting list of {}", plural(count, "row")));
     let end = start.saturating_add(usize::from(count) * 6);
     let fault = end > bytes.len();
     let mut list = field(

@@ -71,7 +71,7 @@ fn anatomy(
         PageKind::Method(AccessMethod::Heap | AccessMethod::Sequence) => {
             heap::fill(item, columns, cx, &mut anatomy, cover)
         }
-        PageKind::Method(method) => index::fill(item, method, cx, &mut anatomy, cover),
+        PageKind::Method(method) => index::fill(item, method, page, &mut anatomy, cover),
         _ => cover.paint(range, Part::TupleData, format!("item {number}")),
     }
     if pointer.flags() == LpFlags::Dead {

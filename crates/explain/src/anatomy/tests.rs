@@ -234,6 +234,50 @@ fn a_btree_page_shows_its_links_and_a_posting_list() {
     assert_eq!(key.value, "\\x2a00000000000000");
 }
 
+/// What is said of the entries of a btree page: a pivot with one key attribute, and one place.
+fn states_of_btree(next: u8, level: u8, flags: u8) -> Vec<String> {
+    let mut special = vec![0u8; 16];
+    special[4] = next;
+    special[8] = level;
+    special[12] = flags;
+    let pivot = [0, 0, 131, 0, 1, 0, 16, 0x20, 42, 0, 0, 0, 0, 0, 0, 0];
+    let one_place = [0, 0, 131, 0, 5, 0, 16, 0, 42, 0, 0, 0, 0, 0, 0, 0];
+    let page = PageBuilder::new(8192, &special)
+        .item(&pivot)
+        .item(&one_place)
+        .finish(7);
+    let anatomy = anatomy_of(&page, PageKind::Method(AccessMethod::Btree), None);
+    let states = anatomy.items.into_iter();
+    states.map(|item| item.state.unwrap_or_default()).collect()
+}
+
+#[test]
+fn entries_of_a_btree_are_what_their_page_makes_of_them() {
+    let (leaf, half_dead) = (1, 17);
+    assert_eq!(
+        states_of_btree(9, 0, leaf),
+        [
+            "the high key, a pivot tuple with 1 key attribute",
+            "the row in block 131 of the table"
+        ]
+    );
+    assert_eq!(
+        states_of_btree(0, 1, 0),
+        [
+            "a pivot tuple with 1 key attribute; the page below is 131",
+            "the page below is 131"
+        ]
+    );
+    assert_eq!(
+        states_of_btree(0, 0, leaf)[0],
+        "a pivot tuple with 1 key attribute, where a leaf page has rows"
+    );
+    assert_eq!(
+        states_of_btree(9, 0, half_dead)[0],
+        "a pivot tuple with 1 key attribute"
+    );
+}
+
 #[test]
 fn a_page_of_zeros_is_new() {
     let anatomy = anatomy_of(&[0; 8192], HEAP, None);
