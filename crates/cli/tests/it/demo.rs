@@ -24,6 +24,7 @@ fn it_shows_damage_rescue_and_undo() {
         ran.out
     );
     for words in [
+        "bytes 5120 to 5631 set to zero; bytes 5120 to 5629 change",
         "157 rows at risk",
         "$ pgclinic inspect ",
         "11 keys of public.orders_pkey",

@@ -34,6 +34,20 @@ fn with_zeros(target: &InjuryTarget<'_>, start: usize, len: usize) -> Option<Vec
     Some(after)
 }
 
+/// Which bytes were set to zero, and which of them change by that: an end of the range may have
+/// been zero before, and what follows names the bytes that are written.
+fn zeroed(target: &InjuryTarget<'_>, after: &[u8], start: usize, len: usize) -> Option<Damage> {
+    let end = start + len;
+    let words = format!("bytes {start} to {} set to zero", end - 1);
+    let mut damage = Damage::bytes(target, after, words)?;
+    let [first, past] = damage.bytes?;
+    if [first, past] != [start as u64, end as u64] {
+        let changed = format!("; bytes {first} to {} change", past - 1);
+        damage.words.push_str(&changed);
+    }
+    Some(damage)
+}
+
 fn zero_whole_page(target: &InjuryTarget<'_>) -> Option<Damage> {
     let words = "the whole page set to zero";
     Damage::edit(target, words, |page| page.fill(0))
@@ -55,8 +69,7 @@ fn zero_sector(target: &InjuryTarget<'_>, seed: u64) -> Option<Damage> {
         .collect();
     let start = *choose(&sectors, seed)?;
     let after = with_zeros(target, start, 512)?;
-    let words = format!("bytes {start} to {} set to zero", start + 511);
-    let damage = Damage::bytes(target, &after, words)?;
+    let damage = zeroed(target, &after, start, 512)?;
     Some(damage.may(&OVERWRITTEN_ROWS).must_or_blind(
         hoff_contradiction(&after),
         "no row begins in the sector, and zeros may be values",
@@ -97,8 +110,7 @@ fn zero_4096_bytes(target: &InjuryTarget<'_>, seed: u64) -> Option<Damage> {
         0 => Some("new-page-with-content"),
         _ => hoff_contradiction(&after),
     };
-    let words = format!("bytes {start} to {} set to zero", start + 4095);
-    let damage = Damage::bytes(target, &after, words)?;
+    let damage = zeroed(target, &after, start, 4096)?;
     let damage = damage.may(&[HEADER]).may(&OVERWRITTEN_ROWS);
     Some(damage.must_or_blind(
         seen,
