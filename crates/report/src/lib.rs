@@ -40,6 +40,7 @@ pub use headline::{Headline, headline};
 pub use neighbours::Neighbour;
 pub use privacy::{RedactionKey, redacted};
 pub use watch_screen::{ScreenKey, WatchScreen};
+pub use words::bytes;
 
 use pgclinic_model::document::{Place, Target};
 

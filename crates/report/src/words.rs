@@ -86,7 +86,7 @@ pub(crate) fn elsewhere(findings: u64) -> String {
 }
 
 /// `41.7 GiB`, cut and not rounded, so that a part never looks like the whole.
-pub(crate) fn bytes(number: u64) -> String {
+pub fn bytes(number: u64) -> String {
     const UNITS: [(&str, u32); 5] = [
         ("PiB", 50),
         ("TiB", 40),

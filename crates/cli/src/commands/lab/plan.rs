@@ -1,8 +1,9 @@
 //! `lab plan`: what would be run, and what it costs, before anything is started.
 
 use clap::Args;
-use pgclinic_lab::{Arm, Cost, Plan, SkippedHere, skipped_here};
-use pgclinic_model::{plural, verb_of};
+use pgclinic_lab::{Arm, Axis, Cost, Plan, SkippedHere, skipped_here};
+use pgclinic_model::{count, plural, verb_of};
+use pgclinic_report::bytes;
 use serde::Serialize;
 
 use super::arguments::{PlanArgs, SiteArgs};
@@ -135,7 +136,7 @@ fn words(question: &str, plan: &Plan, skipped: &SkippedHere) -> String {
         .matrix
         .axes
         .iter()
-        .map(|axis| (axis.name.as_str(), axis.values.join(", ")))
+        .map(|axis| (axis.name.as_str(), values(axis)))
         .collect();
     text.push_str(&table(
         "Axes",
@@ -163,17 +164,23 @@ pub(super) fn price(cost: &Cost) -> String {
         seconds if seconds < 90.0 => format!("{seconds:.0} seconds"),
         seconds => format!("{:.0} minutes", seconds / 60.0),
     };
-    let amount = |bytes: u64| match bytes {
-        bytes if bytes < 10 << 30 => format!("{} MiB", bytes >> 20),
-        bytes => format!("{} GiB", bytes >> 30),
-    };
     format!(
-        "about {time}, {} of disk, {} written, {} of memory, {} connections",
-        amount(cost.disk_bytes),
-        amount(cost.written_bytes),
-        amount(cost.memory_bytes),
-        cost.connections
+        "about {time}, {} of disk, {} written, {} of memory, {}",
+        bytes(cost.disk_bytes),
+        bytes(cost.written_bytes),
+        bytes(cost.memory_bytes),
+        plural(cost.connections, "connection")
     )
+}
+
+/// Counts read as counts; what a server setting is set to stays as it is typed.
+fn values(axis: &Axis) -> String {
+    let word = |value: &String| match value.parse::<u64>() {
+        Ok(number) if axis.setting.is_none() => count(number),
+        _ => value.clone(),
+    };
+    let words: Vec<String> = axis.values.iter().map(word).collect();
+    words.join(", ")
 }
 
 fn table<'a>(title: &str, rows: impl Iterator<Item = (&'a str, &'a str)>) -> String {
@@ -188,4 +195,33 @@ fn table<'a>(title: &str, rows: impl Iterator<Item = (&'a str, &'a str)>) -> Str
     }
     let line = |(name, words): &(&str, &str)| format!("  {name:width$}  {words}\n");
     format!("\n{title}\n{}", rows.iter().map(line).collect::<String>())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_and_counts_read_as_in_every_report() {
+        let cost = Cost {
+            seconds: 30.0,
+            disk_bytes: 4461 << 20,
+            written_bytes: 11 << 30,
+            memory_bytes: 256 << 20,
+            connections: 1,
+        };
+        assert_eq!(
+            price(&cost),
+            "about 30 seconds, 4.3 GiB of disk, 11.0 GiB written, 256.0 MiB of memory, 1 connection"
+        );
+        let mut axis = Axis {
+            name: "rows".into(),
+            unit: String::new(),
+            values: ["250000", "1000000", "full"].map(String::from).into(),
+            setting: None,
+        };
+        assert_eq!(values(&axis), "250,000, 1,000,000, full");
+        axis.setting = Some("work_mem".into());
+        assert_eq!(values(&axis), "250000, 1000000, full");
+    }
 }
