@@ -229,14 +229,21 @@ pub(crate) fn visible(text: &str) -> usize {
 }
 
 /// Lines of at most `room` columns, cut at blanks; a longer word stays whole, so that it can be
-/// copied.
+/// copied, and a number keeps its unit.
 fn wrap(words: &str, room: usize) -> Vec<String> {
     let mut lines = Vec::new();
     let mut line = String::new();
     let mut taken = 0;
-    for word in words.split(' ') {
+    let mut words = words.split(' ').peekable();
+    while let Some(word) = words.next() {
         let len = visible(word);
-        if taken > 0 && taken + 1 + len > room {
+        let unit = words.peek().filter(|next| is_unit_of(word, next));
+        let whole = len + unit.map_or(0, |unit| 1 + visible(unit));
+        let is_after_number = line
+            .rsplit(' ')
+            .next()
+            .is_some_and(|last| is_unit_of(last, word));
+        if taken > 0 && !is_after_number && taken + 1 + whole > room {
             lines.push(std::mem::take(&mut line));
             taken = 0;
         } else if taken > 0 {
@@ -248,6 +255,21 @@ fn wrap(words: &str, room: usize) -> Vec<String> {
     }
     lines.push(line);
     lines
+}
+
+/// Units that mean little on a line without their number.
+const UNITS: [&str; 13] = [
+    "s", "ms", "us", "min", "h", "d", "%", "B", "KiB", "MiB", "GiB", "TiB", "PiB",
+];
+
+/// `0.33`, then `s`, or `s;`.
+fn is_unit_of(number: &str, word: &str) -> bool {
+    let number = number.trim_start_matches(['(', '~', '<', '>', '-', '+']);
+    let is_part = |letter: char| letter.is_ascii_digit() || matches!(letter, '.' | ',' | '-');
+    let is_number =
+        number.ends_with(|last: char| last.is_ascii_digit()) && number.chars().all(is_part);
+    let word = word.trim_end_matches(['.', ',', ';', ':', ')']);
+    is_number && UNITS.contains(&word)
 }
 
 /// The text in lines of at most so many columns. What a line goes on with stands under the words
@@ -331,6 +353,22 @@ mod tests {
         assert_eq!(wrap("a bb ccc", 4), ["a bb", "ccc"]);
         assert_eq!(wrap("x base/5/16384.1 y", 6), ["x", "base/5/16384.1", "y"]);
         assert_eq!(wrap("ERROR:  m", 80), ["ERROR:  m"]);
+    }
+
+    #[test]
+    fn a_number_keeps_its_unit() {
+        assert_eq!(wrap("read in 0.33 s", 12), ["read in", "0.33 s"]);
+        assert_eq!(
+            wrap("has 15.0 % free space", 10),
+            ["has 15.0 %", "free space"]
+        );
+        assert_eq!(
+            wrap("all of (1,024 KiB) is there", 14),
+            ["all of", "(1,024 KiB) is", "there"]
+        );
+        // What is no unit, or stands after no number, is a word as any other.
+        assert_eq!(wrap("block 12 here", 8), ["block 12", "here"]);
+        assert_eq!(wrap("in plan s of", 8), ["in plan", "s of"]);
     }
 
     #[test]
