@@ -125,13 +125,18 @@ impl Env<'_> {
 
     /// Prints lines for a reader on stdout.
     pub(crate) fn print(&mut self, lines: &str) -> Result<(), Failure> {
-        let printed = if self.terminal.stdout {
+        if self.terminal.stdout {
             let lines = in_columns(lines, self.terminal.width);
-            self.stdout.write_all(lines.as_bytes())
+            self.write(lines.as_bytes())
         } else {
-            self.stdout.write_all(lines.as_bytes())
-        };
-        printed
+            self.write(lines.as_bytes())
+        }
+    }
+
+    /// Writes to stdout what is made already.
+    pub(crate) fn write(&mut self, bytes: &[u8]) -> Result<(), Failure> {
+        self.stdout
+            .write_all(bytes)
             .or_else(closed_pipe)
             .map_err(|error| Failure::new(format!("cannot write to stdout: {error}")))
     }
@@ -157,9 +162,9 @@ impl Env<'_> {
         } else {
             text.to_string()
         };
-        match self.stdout.write_all(words.as_bytes()) {
+        match self.write(words.as_bytes()) {
             Ok(()) => Exit::Healthy,
-            Err(_) => Exit::Failed,
+            Err(failure) => self.failed(&failure),
         }
     }
 

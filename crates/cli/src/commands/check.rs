@@ -164,7 +164,7 @@ impl Command for Check {
         match check_and_report(&arguments, matches, world) {
             Err(failure) if arguments.status_line => {
                 let (line, exit) = status_line::of_failure(&failure.0);
-                writeln!(world.stdout, "{line}")?;
+                world.write(format!("{line}\n").as_bytes())?;
                 Ok(exit)
             }
             ended => ended,
@@ -281,7 +281,7 @@ impl Arguments {
         if self.output.output.is_some() {
             self.output.write(&mut Document::Check(document), world)?;
         }
-        writeln!(world.stdout, "{line}")?;
+        world.write(format!("{line}\n").as_bytes())?;
         Ok(exit)
     }
 

@@ -7,7 +7,6 @@ use crate::command_line;
 use crate::commands::Command;
 use crate::env::Env;
 use crate::exit::{Exit, Failure};
-use crate::output::closed_pipe;
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum ShellName {
@@ -49,7 +48,7 @@ impl Command for Completions {
         };
         let mut script = Vec::new();
         generate(shell, &mut command_line(), "pgclinic", &mut script);
-        world.stdout.write_all(&script).or_else(closed_pipe)?;
+        world.write(&script)?;
         Ok(Exit::Healthy)
     }
 }

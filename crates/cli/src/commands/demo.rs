@@ -54,15 +54,14 @@ impl Command for Demo {
                 })?;
                 show(&folder.canonicalize()?, world)?;
                 let kept = shell_word(&folder.display().to_string());
-                writeln!(world.stdout, "All of it is kept in {kept}.")?;
+                world.write(format!("All of it is kept in {kept}.\n").as_bytes())?;
             }
             None => {
                 let folder = tempfile::Builder::new()
                     .prefix("pgclinic-demo-")
                     .tempdir_in(&world.temp_folder)?;
                 show(folder.path(), world)?;
-                let removed = "All of it was removed; `pgclinic demo --to DIR` keeps it.";
-                writeln!(world.stdout, "{removed}")?;
+                world.write(b"All of it was removed; `pgclinic demo --to DIR` keeps it.\n")?;
             }
         }
         Ok(Exit::Healthy)
@@ -144,7 +143,7 @@ fn show(folder: &Path, world: &mut Env<'_>) -> Result<(), Failure> {
             step.title,
             shown.join(" ")
         );
-        world.stdout.write_all(typed.as_bytes())?;
+        world.write(typed.as_bytes())?;
         let ran = run(&words, world, folder);
         if ran.exit != step.exit {
             let first = ran.out.lines().chain(ran.err.lines()).next();
@@ -155,12 +154,11 @@ fn show(folder: &Path, world: &mut Env<'_>) -> Result<(), Failure> {
                 first.unwrap_or("without a word")
             )));
         }
-        world.stdout.write_all(step.shown(&ran.out).as_bytes())?;
+        world.write(step.shown(&ran.out).as_bytes())?;
     }
     let next = "Next: pgclinic check PGDATA, which only reads, on a cluster of yours; or\n\
          pgclinic drill, which rehearses all damage with a real server.\n";
-    world.stdout.write_all(next.as_bytes())?;
-    Ok(())
+    world.write(next.as_bytes())
 }
 
 impl Step {

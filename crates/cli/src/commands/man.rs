@@ -9,7 +9,6 @@ use crate::commands::Command;
 use crate::env::Env;
 use crate::exit::{Exit, Failure};
 use crate::manual_page::manual_page;
-use crate::output::closed_pipe;
 
 #[derive(Debug, Args)]
 struct Arguments {
@@ -50,10 +49,7 @@ impl Command for ManPage {
             return Ok(Exit::Healthy);
         }
         let page = manual_page(named(command, &arguments.command)?)?;
-        world
-            .stdout
-            .write_all(page.as_bytes())
-            .or_else(closed_pipe)?;
+        world.write(page.as_bytes())?;
         Ok(Exit::Healthy)
     }
 }

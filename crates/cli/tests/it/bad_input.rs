@@ -192,6 +192,23 @@ fn wrong_words_on_the_command_line() {
     refused(pgclinic(&["report", &format!("{pgdata}/PG_VERSION")]), "");
 }
 
+/// What every command prints, help too, says where it could not be written.
+#[test]
+fn a_full_disk_below_stdout_is_named() {
+    for words in ["demo", "--help", "man", "lab list", "completions bash"] {
+        let full = fs::File::options().write(true).open("/dev/full");
+        let ran = Command::new(env!("CARGO_BIN_EXE_pgclinic"))
+            .args(words.split(' '))
+            .stdout(full.expect("a device that is always full"))
+            .output()
+            .expect("a run");
+        let err = String::from_utf8_lossy(&ran.stderr);
+        assert_eq!(ran.status.code(), Some(2), "{words}: {err}");
+        let why = "pgclinic: cannot write to stdout: ";
+        assert!(err.starts_with(why), "{words}: {err}");
+    }
+}
+
 /// A report that does not fit is no report: the old one stays, no half of the new one is left.
 #[test]
 fn a_report_that_cannot_be_written() {

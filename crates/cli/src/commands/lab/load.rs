@@ -110,7 +110,7 @@ pub(super) fn run(arguments: &Arguments, world: &mut Env<'_>) -> Result<Exit, Fa
         LoadResult::Measured(measured) => (arguments.words(&measured)?, exit(&measured)),
         LoadResult::Empty { why } => return Err(Failure::new(why)),
     };
-    world.stdout.write_all(text.as_bytes())?;
+    world.write(text.as_bytes())?;
     Ok(if world.is_interrupted() {
         Exit::Interrupted
     } else {

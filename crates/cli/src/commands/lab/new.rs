@@ -26,9 +26,9 @@ pub(super) fn run(arguments: &Arguments, world: &mut Env<'_>) -> Result<Exit, Fa
     }
     write_file(file, "experiment", |out| out.write_all(TEMPLATE.as_bytes()))?;
     let name = file.display();
-    writeln!(
-        world.stdout,
-        "wrote {name}; `pgclinic lab plan {name}` says what it costs, `pgclinic lab run {name}` runs it"
-    )?;
+    let next = format!(
+        "wrote {name}; `pgclinic lab plan {name}` says what it costs, `pgclinic lab run {name}` runs it\n"
+    );
+    world.write(next.as_bytes())?;
     Ok(Exit::Healthy)
 }

@@ -64,7 +64,7 @@ pub(super) fn run(arguments: &Arguments, world: &mut Env<'_>) -> Result<Exit, Fa
         };
         let mut text = serde_json::to_string_pretty(&planned)?;
         text.push('\n');
-        world.stdout.write_all(text.as_bytes())?;
+        world.write(text.as_bytes())?;
     } else {
         let lines = skipped
             .lines
