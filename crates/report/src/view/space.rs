@@ -192,8 +192,10 @@ fn picture(
         .iter()
         .map(|way| (way.relation.path.as_str(), way.bytes))
         .collect();
-    let relations = document.relations.iter().filter(|own| own.bytes > 0);
+    // Empty ones of the server count here too, as in the tables of the same page.
+    let relations = document.relations.iter();
     let (servers, mut own): (Vec<_>, Vec<_>) = relations.partition(|own| own.is_servers());
+    own.retain(|own| own.bytes > 0);
     own.sort_by_key(|own| Reverse(own.bytes));
     let rest = own.split_off(own.len().min(TILES_MAX));
     let mut tiles: Vec<Space> = own
@@ -215,6 +217,7 @@ fn picture(
     };
     tiles.extend((!rest.is_empty()).then(|| more(&rest, "smaller relations")));
     tiles.extend((!servers.is_empty()).then(|| more(&servers, "relations of the server itself")));
+    tiles.retain(|tile| tile.bytes > 0);
     tiles.sort_by_key(|tile| Reverse(tile.bytes));
     if tiles.is_empty() {
         return Vec::new();
