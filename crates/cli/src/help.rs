@@ -145,6 +145,18 @@ mod tests {
     }
 
     #[test]
+    fn a_target_that_may_be_left_out_is_shown_so() {
+        let readers = crate::READERS.map(|name| format!("pgclinic {name}"));
+        let all = all_commands().into_iter();
+        for (path, mut command) in all.filter(|(path, _)| readers.contains(path)) {
+            let text = command.render_long_help().to_string();
+            assert!(text.contains("[TARGET]"), "{path}: {text}");
+            assert!(!text.contains("<TARGET>"), "{path}: {text}");
+            assert!(text.contains("it is $PGDATA."), "{path}: {text}");
+        }
+    }
+
+    #[test]
     fn values_stand_in_the_line_and_their_meanings_in_the_detail() {
         let (_, mut check) = all_commands()
             .into_iter()

@@ -41,8 +41,8 @@ pub use status_line::StatusCode;
 
 use std::ffi::OsStr;
 
-use clap::Command as ClapCommand;
 use clap::error::ErrorKind;
+use clap::{ArgMatches, Command as ClapCommand};
 
 /// The version, with the commit and its date, as `build.rs` found them.
 const VERSION: &str = env!("PGCLINIC_VERSION");
@@ -67,15 +67,18 @@ pub fn command_line() -> ClapCommand {
     help::with_choices(root)
 }
 
+/// Commands that only read, and so may work on a target that nobody named.
+const READERS: [&str; 4] = ["check", "inspect", "measure", "salvage"];
+
 /// Commands that only read take the data directory that other programs of the server take.
 fn of_environment(mut line: ClapCommand, pgdata: Option<&OsStr>) -> ClapCommand {
     let Some(pgdata) = pgdata else {
         return line;
     };
-    for name in ["check", "inspect", "measure", "salvage"] {
+    for name in READERS {
         line = line.mut_subcommand(name, |command| {
             command.mut_arg("target", |target| {
-                let target = target.required(false).hide_default_value(true);
+                let target = target.hide_default_value(true);
                 target.default_value(pgdata.to_owned())
             })
         });
@@ -83,35 +86,44 @@ fn of_environment(mut line: ClapCommand, pgdata: Option<&OsStr>) -> ClapCommand 
     line
 }
 
-/// What is wrong with the words, and what else a missing TARGET is taken from.
-fn refused(error: &clap::Error, world: &mut Env<'_>) -> Exit {
-    let exit = world.usage(error);
-    let lacks_target = error.kind() == ErrorKind::MissingRequiredArgument
-        && error.to_string().contains("<TARGET>");
-    if lacks_target && world.pgdata.is_none() {
-        world.say(
-            "TARGET is a data directory, a backup or postgres://…; check, inspect, measure and\n\
-             salvage take $PGDATA where none is given, and it is not set here. A URL may leave\n\
-             out what PGHOST, PGPORT, PGUSER, PGDATABASE or PGSERVICE say: postgres://",
-        );
-    }
+/// Help shows a target that may be left out, so that the parser lets it be missing.
+fn lacks_target(name: &str, matches: &ArgMatches) -> bool {
+    let is_own = matches.subcommand_name().is_none();
+    READERS.contains(&name) && is_own && !matches.contains_id("target")
+}
+
+/// What a missing TARGET could have been taken from.
+fn without_target(line: &mut ClapCommand, name: &str, world: &mut Env<'_>) -> Exit {
+    let Some(command) = line.find_subcommand_mut(name) else {
+        return Exit::Failed;
+    };
+    let why = "no TARGET is given, and PGDATA is not set";
+    let exit = world.usage(&command.error(ErrorKind::MissingRequiredArgument, why));
+    world.say(
+        "TARGET is a data directory, a backup or postgres://…; check, inspect, measure and\n\
+         salvage take $PGDATA where none is given, and it is not set here. A URL may leave\n\
+         out what PGHOST, PGPORT, PGUSER, PGDATABASE or PGSERVICE say: postgres://",
+    );
     exit
 }
 
 /// Runs one command line. Everything that a program may see or say comes in through `world`.
 pub fn run(arguments: Vec<std::ffi::OsString>, world: &mut Env<'_>) -> Exit {
-    let line = of_environment(command_line(), world.pgdata.as_deref());
+    let mut line = of_environment(command_line(), world.pgdata.as_deref());
     let arguments = match config_file::completed(arguments, &line, &world.config_files) {
         Ok(arguments) => arguments,
         Err(failure) => return world.failed(&failure),
     };
-    let matches = match line.try_get_matches_from(arguments) {
+    let matches = match line.try_get_matches_from_mut(arguments) {
         Ok(matches) => matches,
-        Err(error) => return refused(&error, world),
+        Err(error) => return world.usage(&error),
     };
     let Some((name, matches)) = matches.subcommand() else {
         return Exit::Failed;
     };
+    if lacks_target(name, matches) {
+        return without_target(&mut line, name, world);
+    }
     let command = commands::COMMANDS
         .iter()
         .find(|command| command.name() == name);

@@ -62,7 +62,9 @@ struct Arguments {
     /// one relation file; or a running server, postgres://user:password@host:port/database. The
     /// base backup of a running server is checked as it streams, at level pages; with --level
     /// structure or full its files are read through SQL instead.
-    #[arg(value_name = "TARGET")]
+    ///
+    /// Where none is given it is $PGDATA.
+    #[arg(value_name = "TARGET", required = false)]
     target: PathBuf,
     #[command(flatten)]
     chain: ChainArgs,

@@ -33,7 +33,9 @@ struct Arguments {
     /// A data directory, whose server may be running; a base backup, as a directory or as base.tar;
     /// or a running server, postgres://user:password@host:port/database, whose files are read
     /// through SQL.
-    #[arg(value_name = "TARGET")]
+    ///
+    /// Where none is given it is $PGDATA.
+    #[arg(value_name = "TARGET", required = false)]
     target: PathBuf,
     #[command(flatten)]
     chain: ChainArgs,

@@ -70,7 +70,9 @@ struct Arguments {
     /// base/, or with the files of one database; a base backup, as a directory or as base.tar; one
     /// relation file, with --columns or --schema; or a database of a running server,
     /// postgres://user:password@host:port/name.
-    #[arg(value_name = "TARGET")]
+    ///
+    /// Where none is given it is $PGDATA.
+    #[arg(value_name = "TARGET", required = false)]
     target: PathBuf,
     #[command(flatten)]
     chain: ChainArgs,

@@ -198,7 +198,10 @@ fn the_data_directory_of_the_environment_is_the_target() {
     let ran = pgclinic_in(&["check"], &seeded.pgdata).exits(0);
     assert!(ran.first_line().starts_with("HEALTHY"), "{}", ran.out);
     assert!(ran.out.contains(text(&seeded.pgdata)), "{}", ran.out);
-    pgclinic(&["check"]).exits(2);
+    let missing = pgclinic(&["check"]).exits(2);
+    for words in ["no TARGET is given", "check [OPTIONS] [TARGET]", "PGHOST"] {
+        assert!(missing.err.contains(words), "{}", missing.err);
+    }
     // What writes is told its target each time.
     let heal = pgclinic_in(&["heal"], &seeded.pgdata).exits(2);
     assert!(heal.err.contains("required arguments"), "{}", heal.err);
