@@ -234,7 +234,7 @@ fn a_btree_page_shows_its_links_and_a_posting_list() {
     assert_eq!(key.value, "\\x2a00000000000000");
 }
 
-/// What is said of the entries of a btree page: a pivot with one key attribute, and one place.
+/// The states of the entries of a btree page: a pivot with one key attribute, and one place.
 fn states_of_btree(next: u8, level: u8, flags: u8) -> Vec<String> {
     let mut special = vec![0u8; 16];
     special[4] = next;
