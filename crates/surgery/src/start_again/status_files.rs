@@ -208,18 +208,13 @@ mod tests {
 
     #[test]
     fn what_is_lost_of_none_is_not_said() {
-        let filled = Filled {
-            asked: 2,
-            rows_asked: 3,
-            ..Filled::default()
-        };
+        let mut filled = Filled::default();
+        (filled.asked, filled.rows_asked) = (2, 3);
         let asked =
             "3 rows of 2 transactions ask for a status that is lost: they count as rolled back";
         assert_eq!(lost(&filled), [asked]);
-        let filled = Filled {
-            disagreed: 1,
-            ..Filled::default()
-        };
+        let mut filled = Filled::default();
+        filled.disagreed = 1;
         let disagreed =
             "hint bits of 1 transaction contradict each other, and nothing is written of those";
         assert_eq!(lost(&filled), [disagreed]);
