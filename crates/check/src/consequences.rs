@@ -236,7 +236,12 @@ fn rows_on(page: Page<'_>, cx: &PageCx<'_>) -> Option<u64> {
     if usize::from(page.pd_lower()) > page.len() || page.is_new() {
         return None;
     }
-    let is_bare = page.line_pointers().next().is_none() && page.pd_upper() < page.pd_special();
+    let has_content = || {
+        let free = usize::from(page.pd_lower())..usize::from(page.pd_special());
+        let free = page.bytes().get(free).unwrap_or_default();
+        page.pd_upper() < page.pd_special() || free.iter().any(|byte| *byte != 0)
+    };
+    let is_bare = page.line_pointers().next().is_none() && has_content();
     if usize::from(page.pd_lower()) < HEADER_BYTES || is_bare {
         return page.rows_despite_lower();
     }

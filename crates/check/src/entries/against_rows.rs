@@ -151,6 +151,16 @@ fn indexes_of<'a>(relation: &RelationCx<'a>, out: &mut Findings) -> Vec<IndexFac
                 inherent: true,
             });
         }
+        if matches!(
+            method,
+            AccessMethod::Gin | AccessMethod::Gist | AccessMethod::Spgist
+        ) {
+            out.not_checked(NotChecked {
+                what: format!("keys of {name} against rows"),
+                why: "its operator class alone knows which keys a row has: that each row has an entry is checked, and not that it has the right ones".into(),
+                inherent: true,
+            });
+        }
         let complete = facts.valid && !facts.has_predicate && holds_nulls(relation, fork);
         indexes.push(IndexFacts {
             fork,
