@@ -9,6 +9,7 @@ mod consent;
 mod elsewhere;
 mod ends;
 mod evidence;
+mod given_up;
 mod journal;
 mod live;
 mod prove;

@@ -155,6 +155,16 @@ pub fn plan_start(cluster: &Cluster, options: &StartOptions<'_>) -> Result<Optio
     Ok(Some(planned(cluster, found)))
 }
 
+/// Relation maps that cannot be read and that nothing in these files gives back, with the reason of
+/// each. A server starts without that of a database, so that no plan for a start names it.
+///
+/// # Errors
+/// When the evidence cannot be put together.
+pub fn maps_not_cured(cluster: &Cluster, options: &StartOptions<'_>) -> Result<Vec<NotHealed>> {
+    let maps = relation_maps::found(cluster, options)?;
+    Ok(maps.open.into_iter().map(|own| own.what).collect())
+}
+
 /// Plans what rows say of these pages of pg_xact, which the rows of many pages deny: no cure where
 /// they say nothing else than the log. Nothing is written.
 pub fn plan_denied_status(

@@ -14,7 +14,7 @@ use pgclinic_model::document::{CheckDocument, NotHealed};
 use pgclinic_model::{Finding, Severity, shell_word};
 use pgclinic_surgery::checksums::PageOfFork;
 
-use super::elsewhere::reindex_of;
+use super::elsewhere::{OF_A_NAMELESS_INDEX, reindex_of};
 use super::shown_commands;
 use super::wanted::ForksByPath;
 
@@ -179,8 +179,11 @@ pub(super) fn not_cured(
     let commands = if is_of_value {
         cut_value(accusation, pgdata)
     } else {
-        vec![reindex_of(finding)]
+        reindex_of(finding).into_iter().collect()
     };
+    if commands.is_empty() {
+        why.push(OF_A_NAMELESS_INDEX.to_owned());
+    }
     NotHealed {
         path: PageOfFork::new(&place.path, 0).path,
         relation: place.relation.as_ref().map(|_| place.relation_name()),

@@ -109,7 +109,11 @@ pub(super) fn not_of_a_page(path: &str, findings: &[&Finding], pgdata: &str) -> 
     let of_index = findings
         .iter()
         .find(|own| own.place.kind == FileKind::Index);
-    let mut commands: Vec<String> = of_index.map(|own| reindex_of(own)).into_iter().collect();
+    let statement = of_index.and_then(|own| reindex_of(own));
+    if of_index.is_some() && statement.is_none() {
+        why.push(OF_A_NAMELESS_INDEX.to_owned());
+    }
+    let mut commands: Vec<String> = statement.into_iter().collect();
     commands.push(format!(
         "pgclinic check {} --level full",
         shown_commands::pgdata_word(Path::new(pgdata))
@@ -130,23 +134,28 @@ pub(super) fn not_of_a_page(path: &str, findings: &[&Finding], pgdata: &str) -> 
 /// Damage whose cure is no page: what follows from tables is made again.
 pub(super) fn other_way(relation: &RelationSummary) -> NotHealed {
     let name = relation.name();
+    let is_named = relation.relation.is_some();
     let (why, command) = match (relation.fork, relation.kind) {
         (Fork::Main, FileKind::Index) => (
             "an index is rebuilt from its table, not patched; its table comes first. Where its pages are wanted all the same, --index-pages looks for what proves them",
-            reindex(&name, relation.database.as_deref()),
+            is_named.then(|| reindex(&name, relation.database.as_deref())),
         ),
         _ => (
             "the kind of this relation is unknown",
-            "pgclinic check --level full shows more".into(),
+            Some("pgclinic check --level full shows more".into()),
         ),
     };
+    let mut why = vec![why.to_owned()];
+    if command.is_none() {
+        why.push(OF_A_NAMELESS_INDEX.to_owned());
+    }
     NotHealed {
         path: relation.path.clone(),
         relation: Some(name),
         blocks: relation.damaged.clone(),
         needs_loss: false,
-        why: vec![why.into()],
-        commands: vec![command],
+        why,
+        commands: command.into_iter().collect(),
     }
 }
 
@@ -208,8 +217,12 @@ fn reindex(name: &str, database: Option<&str>) -> String {
     }
 }
 
-/// The same for the index of a finding.
-pub(super) fn reindex_of(finding: &Finding) -> String {
+/// Why no statement stands where that of an index would.
+pub(super) const OF_A_NAMELESS_INDEX: &str = "no catalog names the index whose file this is: once one does, REINDEX builds it from its table";
+
+/// The same for the index of a finding, where its name is known.
+pub(super) fn reindex_of(finding: &Finding) -> Option<String> {
     let place = &finding.place;
-    reindex(&place.relation_name(), place.database.as_deref())
+    place.relation.as_ref()?;
+    Some(reindex(&place.relation_name(), place.database.as_deref()))
 }

@@ -33,6 +33,9 @@ use super::elsewhere::{
     zero_page,
 };
 use super::ends::{TruncatedTable, planned_tables, truncated_tables};
+use super::given_up::{
+    OwnState, SOUND_BY_ITSELF, lost_map, may_be_accused_in_vain, own_state,
+};
 use super::scratch::{ROLLS_FORWARD, may_be_rolled_forward};
 use super::status::{LostPages, is_unconfirmed, lost_pages, planned_pages};
 use super::wanted::{
@@ -188,7 +191,8 @@ impl Search<'_, '_> {
             lost: &lost,
             accused: &accused,
         };
-        let elsewhere = damage_elsewhere(&document, &known, &found);
+        let mut elsewhere = damage_elsewhere(&document, &known, &found);
+        self.explain_maps(&document, &mut elsewhere)?;
         found.not_healed.extend(elsewhere);
         self.prove(&wanted, &truncated, &lost, &mut found)?;
         self.tell_accused(&accused, &mut found);
@@ -528,13 +532,24 @@ impl Search<'_, '_> {
         })
     }
 
-    /// Its rows are saved first; what is zero already holds nothing to be given up.
-    fn given_up(&self, page: &Wanted<'_>, why: Vec<String>) -> NotHealed {
+    /// Its rows are saved first. Only a page that fails by itself may be given up whole: one that
+    /// is zero already holds nothing, and on one that is sound, or is what it was, the rows stand.
+    fn given_up(&self, page: &Wanted<'_>, mut why: Vec<String>) -> NotHealed {
+        let cluster = self.cluster;
+        let source = cluster.source();
+        let bytes = read_block(source.as_ref(), page.files, cluster.build, page.block);
+        let state = own_state(bytes.as_deref(), page.block, cluster.checksums());
+        let is_as_it_was = why.iter().any(|own| own == IS_AS_IT_WAS);
+        let is_sound = state == OwnState::Sound && !is_as_it_was;
+        let map = is_sound.then(|| lost_map(cluster, page.files)).flatten();
+        match &map {
+            Some(map) => why.push(may_be_accused_in_vain(map)),
+            None if is_sound => why.push(SOUND_BY_ITSELF.to_owned()),
+            None => {}
+        }
         let mut own = not_proven(page, why, self.pgdata);
-        let source = self.cluster.source();
-        let bytes = read_block(source.as_ref(), page.files, self.cluster.build, page.block);
-        let is_zero = |bytes: Vec<u8>| bytes.iter().all(|byte| *byte == 0);
-        if !bytes.is_some_and(is_zero) {
+        own.needs_loss = !is_as_it_was && map.is_none();
+        if state == OwnState::Broken && !is_as_it_was {
             own.commands.push(zero_page(page, self.pgdata));
         }
         own
