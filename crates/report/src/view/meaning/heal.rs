@@ -7,7 +7,8 @@ use crate::view::next::{self, Next};
 
 pub(crate) fn heal(document: &HealDocument) -> Meaning {
     let sentence = match document.outcome {
-        HealOutcome::Planned if document.cures.is_empty() && document.statements.is_empty() => {
+        outcome if !document.statements.is_empty() => of_a_server(document, outcome),
+        HealOutcome::Planned if document.cures.is_empty() => {
             "Nothing was written, and nothing that was given proves what stood there: what else helps is listed here."
         }
         HealOutcome::Planned => {
@@ -53,6 +54,61 @@ pub(crate) fn heal(document: &HealDocument) -> Meaning {
     Meaning::of(sentence, next)
 }
 
+/// Statements for a running server: what it does stands in its own WAL, and in no journal.
+fn of_a_server(document: &HealDocument, outcome: HealOutcome) -> &'static str {
+    let is_run = document.statements.iter().any(|own| own.answer.is_some());
+    match outcome {
+        _ if !is_run => {
+            "Nothing was run: a statement runs once you consent to it, and pgclinic cannot undo what a server did."
+        }
+        HealOutcome::Healed => {
+            "The statement was run, and the check finds no damage any more. pgclinic cannot undo what a server did: no journal is kept of it."
+        }
+        HealOutcome::PartlyUndecided => {
+            "The statement was run, and not everything could be examined afterwards. pgclinic cannot undo what a server did: no journal is kept of it."
+        }
+        _ => {
+            "A statement was run or tried, and damage is still found. pgclinic cannot undo what a server did: no journal is kept of it."
+        }
+    }
+}
+
 fn is_full(document: &HealDocument) -> bool {
     document.scope.is_some_and(|own| own.level == Level::Full)
+}
+
+#[cfg(test)]
+mod tests {
+    use pgclinic_model::document::{HealStatement, StatementAnswer};
+    use pgclinic_model::plan::Safety;
+
+    use super::*;
+
+    /// A plan of statements as a server's URL makes it.
+    #[test]
+    fn nothing_that_a_server_did_is_taken_back_by_a_journal() {
+        let plan = include_str!("../../../tests/it/documents/heal-1.json");
+        let mut document: HealDocument = serde_json::from_str(plan).expect("a plan");
+        document.cures.clear();
+        document.statements = vec![HealStatement {
+            number: 1,
+            id: "0123abcd".into(),
+            database: "app".into(),
+            sql: "VACUUM public.t".into(),
+            safety: Safety::Exact,
+            locks: String::new(),
+            why: String::new(),
+            answer: None,
+        }];
+        let sentence = |document: &HealDocument| heal(document).sentence;
+        document.outcome = HealOutcome::Planned;
+        assert!(sentence(&document).starts_with("Nothing was run"));
+        let answer = StatementAnswer {
+            done: true,
+            messages: Vec::new(),
+        };
+        document.statements[0].answer = Some(answer);
+        document.outcome = HealOutcome::Healed;
+        assert!(sentence(&document).contains("pgclinic cannot undo what a server did"));
+    }
 }
