@@ -1,7 +1,7 @@
 //! What a person reads of a cure before consenting: the row's values, the next steps, the warnings.
 
 use pgclinic_cluster::quoted;
-use pgclinic_model::document::{Cure, HealRow, PageAnatomy, PlanRelation, PlanStep};
+use pgclinic_model::document::{Cure, FileKind, HealRow, PageAnatomy, PlanRelation, PlanStep};
 use pgclinic_model::plan::Safety;
 
 use super::draft::ConcernedRow;
@@ -109,6 +109,10 @@ fn reindex(cure: &Cure) -> Vec<String> {
 
 fn vacuum(cure: &Cure) -> Vec<String> {
     if [RESTORE_PAGE, RESTORE_END, RESTORE_STATUS].contains(&cure.name.as_str()) {
+        return Vec::new();
+    }
+    // The server refuses both: "cannot vacuum non-tables or special system tables".
+    if matches!(cure.place.kind, FileKind::Sequence | FileKind::Index) {
         return Vec::new();
     }
     let (Some(schema), Some(relation)) = (&cure.place.schema, &cure.place.relation) else {
