@@ -31,6 +31,7 @@ use pgclinic_model::Level;
 use pgclinic_model::document::{
     CureRequest, HEAL_SCHEMA, HealDocument, HealEvidence, HealOutcome, HealScope, Tool,
 };
+use pgclinic_model::{plural, shell_word, verb_of};
 use pgclinic_report::Document;
 use pgclinic_surgery::cures::{HealPlan, ProvenPages, plan_heal};
 
@@ -307,8 +308,37 @@ impl Command for Heal {
         document.elapsed_s = start.elapsed().as_secs_f64();
         document.count_reach();
         let exit = exit_of(&document, &arguments)?;
-        Ok(arguments.output.give(Document::Heal(document), exit, world))
+        let done = what_was_done(&document);
+        match arguments
+            .output
+            .write(&mut Document::Heal(document), world)
+        {
+            Ok(()) => Ok(exit),
+            Err(Failure(why)) => Ok(world.report_failed(&Failure(why + &done))),
+        }
     }
+}
+
+/// What was done before the report failed, and the way back; empty where nothing was written.
+fn what_was_done(document: &HealDocument) -> String {
+    let answered = document.statements.iter();
+    let run = answered.filter(|own| own.answer.is_some()).count();
+    if run > 0 {
+        let run = plural(run, "statement");
+        return format!(". Before that, {run} ran on the server, which pgclinic cannot undo");
+    }
+    let Some(applied) = &document.applied else {
+        return String::new();
+    };
+    let (pgdata, journal) = (&applied.pgdata, shell_word(&applied.journal));
+    if document.outcome == HealOutcome::Undone {
+        return format!(". Before that, the first bytes were given back to {pgdata}");
+    }
+    format!(
+        ". Before that, {} {} written to {pgdata}; the journal brings the former bytes back: pgclinic heal --undo {journal}",
+        plural(applied.changes, "change"),
+        verb_of(applied.changes, "were"),
+    )
 }
 
 /// Writes the plan where that was asked for; the exit code.

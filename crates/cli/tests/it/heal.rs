@@ -581,3 +581,21 @@ fn a_checksum_that_is_wrong_makes_a_cure_lossy() {
     assert_eq!(plan.cures[0].safety, Safety::Lossy);
     assert!(plan.cures[0].warnings[0].contains("does not match its computed checksum"));
 }
+
+/// What was written stays written, and whoever gets no report learns so, with the way back.
+#[test]
+fn a_report_that_does_not_fit_names_what_was_written_and_the_journal() {
+    let ward = Ward::of(15, &[]);
+    let id = ward.plan("0:7", &["--kill"]).cures[0].id.clone();
+    let ran = ward.heal(
+        "0:7",
+        &["--kill"],
+        &["--accept", &id, "--output", "/dev/full"],
+    );
+    let journal = ward.journal();
+    let undo = format!("pgclinic heal --undo {}", text(&journal));
+    let words = ran.exits(2).err;
+    assert!(words.contains("written to"), "{words}");
+    assert!(words.contains(&undo), "{words}");
+    ward.undo();
+}
