@@ -167,7 +167,7 @@ impl fmt::Display for Error {
                 let file = pgdata.join("postmaster.pid");
                 write!(
                     f,
-                    "{} {says}, which does not run here: if no server runs on this cluster in a container or on another machine either, remove that file and try again; nothing was written",
+                    "{} {says}: if no server runs on this cluster in a container or on another machine either, remove that file and try again; nothing was written",
                     file.display()
                 )
             }

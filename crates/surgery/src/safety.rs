@@ -132,11 +132,11 @@ pub fn check_not_running(pgdata: &Path) -> Result<()> {
         Some(_) if is_marked(&pgdata) => Ok(()),
         Some(pid) => Err(Error::RunningPerhaps {
             pgdata,
-            says: format!("names the server process {pid}"),
+            says: format!("names the server process {pid}, which does not run here"),
         }),
         None => Err(Error::RunningPerhaps {
             pgdata,
-            says: "does not name a process".into(),
+            says: "names no process".into(),
         }),
     }
 }

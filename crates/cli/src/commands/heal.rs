@@ -12,6 +12,7 @@ mod evidence;
 mod given_up;
 mod journal;
 mod live;
+mod lock_file;
 mod prove;
 mod saved_plan;
 mod scratch;
@@ -478,10 +479,11 @@ fn by_evidence(
     let Found {
         requests,
         proven,
-        not_healed,
+        mut not_healed,
         not_checked,
         ..
     } = found;
+    not_healed.extend(lock_file::unusable(pgdata));
     let mut document = plan_of(cluster, pgdata, &requests, &proven)?;
     if requests.is_empty() && not_healed.is_empty() {
         document.outcome = if not_checked.is_empty() {

@@ -11,6 +11,7 @@ use pgclinic_surgery::cures::{HealPlan, ProvenPages, check_again, plan_heal, row
 use pgclinic_surgery::{Applied, Consent, FileBeside, JournalFolder, Operation, apply, copy_to};
 
 use super::evidence::Search;
+use super::lock_file::LOCK_FILE;
 use super::prove::prove;
 use super::{Arguments, document_of, opened, start, still};
 use crate::env::Env;
@@ -53,6 +54,8 @@ impl Job<'_> {
         planned.evidence.clone_from(&shown.evidence);
         planned.scope = shown.scope;
         planned.not_healed.clone_from(&shown.not_healed);
+        // Nothing is written beside such a file, and a copy has none.
+        planned.not_healed.retain(|own| own.path != LOCK_FILE);
         planned.not_checked.clone_from(&shown.not_checked);
         stillness.holds()?;
         let journal = arguments.journal.clone();

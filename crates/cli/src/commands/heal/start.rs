@@ -17,7 +17,7 @@ use pgclinic_surgery::{Applied, Consent, JournalFolder, Operation, apply, copy_s
 use super::carry_out::{
     add_left_out, identifier, interrupted, outcome_of, plan_file, what, with_applied, with_proof,
 };
-use super::{Arguments, consent, opened, saved_plan, shown_commands, still};
+use super::{Arguments, consent, lock_file, opened, saved_plan, shown_commands, still};
 use crate::env::Env;
 use crate::exit::Failure;
 use crate::journal_beside::journal_beside;
@@ -59,6 +59,7 @@ pub(super) fn planned(
         ));
     };
     let mut document = document_of(cluster, pgdata, &plan);
+    document.not_healed.extend(lock_file::unusable(pgdata));
     if document.cures.is_empty() {
         // What keeps the server from starting stays, whatever anybody consents to.
         document.outcome = HealOutcome::DamageRemains;
