@@ -143,6 +143,9 @@ pub(super) type Unproven<'a> = (&'a Wanted<'a>, Vec<String>);
 pub(super) const IS_AS_IT_WAS: &str =
     "the page is what WAL says that it was: what is wrong lies elsewhere";
 
+const BUT_FOR_HINTS: &str =
+    "hint bits and free space differ from that, which the server changes without WAL";
+
 /// Pages that our own redo does not give back.
 #[derive(Default)]
 struct OpenPages<'a> {
@@ -332,13 +335,18 @@ impl Search<'_, '_> {
 
     /// The page on the disk is this one already.
     pub(super) fn holds(&self, page: &Wanted<'_>, bytes: &[u8]) -> bool {
-        let source = self.cluster.source();
-        let found = read_block(source.as_ref(), page.files, self.cluster.build, page.block);
-        found.is_some_and(|found| match page.reason {
+        self.on_disk(page).is_some_and(|found| match page.reason {
             // Its checksum is right: hint bits and free space are the server's own.
-            Reason::Accused => are_alike((&found, bytes), page.files.fork, HEAP, page.block),
+            Reason::Accused | Reason::Visibility => {
+                are_alike((&found, bytes), page.files.fork, HEAP, page.block)
+            }
             _ => is_same_page(self.cluster, &found, bytes),
         })
+    }
+
+    fn on_disk(&self, page: &Wanted<'_>) -> Option<Vec<u8>> {
+        let source = self.cluster.source();
+        read_block(source.as_ref(), page.files, self.cluster.build, page.block)
     }
 
     pub(super) fn bar(&self) -> Bar {
@@ -469,16 +477,30 @@ impl Search<'_, '_> {
                 return Ok(());
             }
         };
-        found.proven.pages.insert(
-            (page.files.path(0), page.block),
-            ProvenPage {
-                bytes,
-                evidence: exact.evidence(),
-                is_unverified: self.is_unverified(&exact.origin),
-            },
-        );
+        let mut proven = ProvenPage {
+            bytes,
+            evidence: exact.evidence(),
+            is_unverified: self.is_unverified(&exact.origin),
+        };
+        if cure == CLEAR_ALL_VISIBLE {
+            self.keep_hints(page, &mut proven);
+        }
+        let own = (page.files.path(0), page.block);
+        found.proven.pages.insert(own, proven);
         found.requests.push(request(page, cure));
         Ok(())
+    }
+
+    /// Where nothing but visibility is wrong, the page that stands on the disk is what is proven:
+    /// its hint bits are the server's own, and need no page to be written for them.
+    fn keep_hints(&self, page: &Wanted<'_>, proven: &mut ProvenPage) {
+        let Some(found) = self.on_disk(page) else {
+            return;
+        };
+        if !is_same_page(self.cluster, &found, &proven.bytes) {
+            proven.bytes = found;
+            proven.evidence.push(BUT_FOR_HINTS.to_owned());
+        }
     }
 
     fn take_unproven<'a>(
@@ -536,8 +558,7 @@ impl Search<'_, '_> {
     /// is zero already holds nothing, and on one that is sound, or is what it was, the rows stand.
     fn given_up(&self, page: &Wanted<'_>, mut why: Vec<String>) -> NotHealed {
         let cluster = self.cluster;
-        let source = cluster.source();
-        let bytes = read_block(source.as_ref(), page.files, cluster.build, page.block);
+        let bytes = self.on_disk(page);
         let state = own_state(bytes.as_deref(), page.block, cluster.checksums());
         let is_as_it_was = why.iter().any(|own| own == IS_AS_IT_WAS);
         let is_sound = state == OwnState::Sound && !is_as_it_was;

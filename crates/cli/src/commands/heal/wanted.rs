@@ -3,8 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use pgclinic_cluster::ForkFiles;
-use pgclinic_format::Fork;
-use pgclinic_model::document::{CheckDocument, CureRequest, FileKind, RelationSummary};
+use pgclinic_format::{Fork, Oid};
+use pgclinic_model::document::{
+    CheckDocument, CureRequest, FileKind, OmittedFindings, RelationSummary,
+};
 use pgclinic_model::{Finding, Severity};
 use pgclinic_surgery::checksums::PageOfFork;
 
@@ -124,15 +126,58 @@ pub(super) fn mark_visibility_alone(document: &CheckDocument, wanted: &mut [Want
     let damage = document.findings.iter();
     for finding in damage.filter(|own| own.severity == Severity::Damage) {
         if let Some(page) = page_of(finding) {
-            *alone.entry(page).or_insert(true) &= VISIBILITY_RULES.contains(&finding.rule.as_str());
+            *alone.entry(page).or_insert(true) &= is_of_visibility(&finding.rule);
         }
     }
-    // Findings that were left out may be of any page.
-    let is_complete = document.findings_omitted == 0;
     for page in wanted {
-        if is_complete && alone.get(&page.page()) == Some(&true) {
+        let relation = (page.files.home.database, page.files.filenode);
+        let omitted = omitted_of(&document.omitted, document.findings_omitted, relation);
+        // A page of which no finding was kept has some of those that were left out.
+        let is_alone = match alone.get(&page.page()) {
+            Some(is_alone) => *is_alone && omitted != Omitted::AlsoOthers,
+            None => omitted == Omitted::OfVisibility,
+        };
+        if is_alone {
             page.reason = Reason::Visibility;
         }
+    }
+}
+
+fn is_of_visibility(rule: &str) -> bool {
+    VISIBILITY_RULES.contains(&rule)
+}
+
+/// Findings of a relation that were only counted: they may be of any of its pages.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Omitted {
+    Nothing,
+    OfVisibility,
+    /// Or of nobody knows what.
+    AlsoOthers,
+}
+
+/// What was left out of a relation's findings: `omitted` of all, which are `total`.
+fn omitted_of(
+    omitted: &[OmittedFindings],
+    total: u64,
+    (database, filenode): (Oid, Oid),
+) -> Omitted {
+    let counted: u64 = omitted.iter().map(|own| own.findings).sum();
+    if counted < total {
+        return Omitted::AlsoOthers;
+    }
+    // What names no file may be of this one.
+    let may_be_its = |own: &&OmittedFindings| {
+        own.database_oid.is_none_or(|oid| oid == database)
+            && own.filenode.is_none_or(|number| number == filenode)
+    };
+    let own: Vec<&OmittedFindings> = omitted.iter().filter(may_be_its).collect();
+    if own.is_empty() {
+        Omitted::Nothing
+    } else if own.iter().all(|own| is_of_visibility(&own.rule)) {
+        Omitted::OfVisibility
+    } else {
+        Omitted::AlsoOthers
     }
 }
 
@@ -149,4 +194,35 @@ pub(super) fn request(page: &Wanted<'_>, cure: &str) -> CureRequest {
 pub(super) fn page_of(finding: &Finding) -> Option<PageOfFork> {
     let block = finding.place.block?;
     Some(PageOfFork::new(&finding.place.path, block.into()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn omitted(rule: &str, filenode: Option<Oid>) -> OmittedFindings {
+        OmittedFindings {
+            rule: rule.into(),
+            database_oid: filenode.map(|_| 5),
+            relation_oid: filenode,
+            filenode,
+            path: "base/5/16384".into(),
+            findings: 144,
+        }
+    }
+
+    /// A wrong visibility map has more findings than are kept: its pages are still not rewritten.
+    #[test]
+    fn findings_left_out_of_a_relation_are_of_visibility_alone_where_all_are() {
+        let (own, other) = ((5, 16384), (5, 16385));
+        let of_map = omitted("visibility-map-wrong", Some(16384));
+        let all = [of_map.clone()];
+        assert_eq!(omitted_of(&all, 144, own), Omitted::OfVisibility);
+        assert_eq!(omitted_of(&all, 144, other), Omitted::Nothing);
+        assert_eq!(omitted_of(&all, 145, own), Omitted::AlsoOthers);
+        let mixed = [of_map.clone(), omitted("xmin-out-of-range", Some(16384))];
+        assert_eq!(omitted_of(&mixed, 288, own), Omitted::AlsoOthers);
+        let of_nobody = [of_map, omitted("item-too-short", None)];
+        assert_eq!(omitted_of(&of_nobody, 288, own), Omitted::AlsoOthers);
+    }
 }
