@@ -21,6 +21,8 @@ use crate::words::{count_of, plural};
 const FIELDS_SHOWN: usize = 40;
 /// The kind of a target that is a running server.
 const SERVER: &str = "server";
+/// The cure that fills up lost files of status logs.
+const FILL_STATUS: &str = "fill-status-files";
 /// Files of a cure that a terminal shows.
 const FILES_SHOWN: usize = 12;
 /// Tables of a cure that a terminal shows.
@@ -181,11 +183,28 @@ fn loss(document: &HealDocument) -> String {
     };
     let known: u64 = cures.iter().filter_map(|cure| cure.rows_lost).sum();
     let rows = plural(known, "row");
-    if cures.iter().all(|cure| cure.rows_lost.is_some()) {
-        format!("{rows} lost")
-    } else {
-        format!("{rows} lost, and others that nobody can count")
+    let mut uncounted = cures.iter().filter(|cure| cure.rows_lost.is_none());
+    let Some(first) = uncounted.next() else {
+        return format!("{rows} lost");
+    };
+    // Two cures predict the same tables, so that their counts are not to be added.
+    match (hidden_by(first), uncounted.next()) {
+        (Some(hidden), None) => format!(
+            "{rows} lost, and {} hidden whose transactions may have been committed",
+            plural(hidden, "row")
+        ),
+        _ => format!("{rows} lost, and others that nobody can count"),
     }
+}
+
+/// Rows that a server will not show once the status of their transactions is filled up, where the
+/// tables of the plan count all of them. What goes with WAL is in no file.
+fn hidden_by(cure: &Cure) -> Option<u64> {
+    let start = cure.start.as_deref();
+    let start = start.filter(|own| cure.name == FILL_STATUS && !own.tables.is_empty())?;
+    let mut tables = start.tables.iter();
+    let is_counted = tables.all(|own| own.undecided == 0 && own.pages_unreadable == 0);
+    is_counted.then(|| start.tables.iter().map(|own| own.hidden).sum())
 }
 
 fn cure(place: usize, cure: &Cure) -> Block {

@@ -68,3 +68,17 @@ fn every_plan_is_written_again_as_it_was() {
         assert_eq!(after, before);
     }
 }
+
+/// Rows of lost transactions stand counted in the tables of the plan, and so in its first line.
+#[test]
+fn hidden_rows_are_counted_where_the_plan_counts_them() {
+    let plan = include_str!("documents/heal-3.json");
+    let mut plan: Value = serde_json::from_str(plan).expect("a plan");
+    let table = &mut plan["cures"][0]["start"]["tables"][0];
+    table["hidden"] = json!(1200);
+    let counted = render("text", &plan);
+    assert!(counted.contains("rows hidden"), "{counted}");
+    plan["cures"][0]["start"]["tables"][0]["pages_unreadable"] = json!(1);
+    let uncounted = render("text", &plan);
+    assert!(uncounted.contains("that nobody can count"), "{uncounted}");
+}
