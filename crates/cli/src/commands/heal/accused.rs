@@ -28,6 +28,9 @@ const VALUE_RULES: [&str; 4] = [
 /// An entry of an index and the row to which it leads contradict each other.
 const ENTRY_RULES: [&str; 2] = ["index-entry-of-other-key", "index-entry-without-row"];
 
+/// The option that gives a value up.
+pub(super) const CUT_VALUE: &str = "--cut-toast-value";
+
 /// A finding, and the pages of which one may be another than it was.
 pub(super) struct Accusation<'a> {
     pub(super) finding: &'a Finding,
@@ -210,7 +213,7 @@ fn cut_value(accusation: &Accusation<'_>, pgdata: &str) -> Vec<String> {
         let path = shell_word(&PageOfFork::new(&place.path, 0).path);
         let column = shell_word(column);
         commands.push(format!(
-            "pgclinic heal {pgdata} --at {path}:{block}:{item} --cut-toast-value {column}"
+            "pgclinic heal {pgdata} --at {path}:{block}:{item} {CUT_VALUE} {column}"
         ));
     }
     commands

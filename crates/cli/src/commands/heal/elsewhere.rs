@@ -197,15 +197,22 @@ pub(super) fn sequence_not_proven(page: &Wanted<'_>, why: Vec<String>) -> NotHea
     }
 }
 
-pub(super) fn index_not_proven(page: &Wanted<'_>, why: Vec<String>) -> NotHealed {
+pub(super) fn index_not_proven(page: &Wanted<'_>, mut why: Vec<String>) -> NotHealed {
     let block = u64::from(page.block);
+    let path = page.files.path(0);
+    // A relation without a name goes by its file.
+    let is_named = page.relation != path;
+    if !is_named {
+        why.push(OF_A_NAMELESS_INDEX.to_owned());
+    }
+    let statement = is_named.then(|| reindex(&page.relation, page.database.as_deref()));
     NotHealed {
-        path: page.files.path(0),
+        path,
         relation: Some(page.relation.clone()),
         blocks: vec![[block, block + 1]],
         needs_loss: false,
         why,
-        commands: vec![reindex(&page.relation, page.database.as_deref())],
+        commands: statement.into_iter().collect(),
     }
 }
 

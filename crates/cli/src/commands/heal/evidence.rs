@@ -27,7 +27,7 @@ use pgclinic_surgery::cures::{
 };
 
 use super::Arguments;
-use super::accused::{Accusation, accusations, not_cured};
+use super::accused::{Accusation, CUT_VALUE, accusations, not_cured};
 use super::elsewhere::{
     Known, damage_elsewhere, index_not_proven, not_proven, other_way, sequence_not_proven,
     zero_page,
@@ -261,7 +261,14 @@ impl Search<'_, '_> {
             if why.is_empty() {
                 why.push("its pages are what WAL says that they were: what is wrong was written so, or lies elsewhere".into());
             }
-            found.not_healed.push(not_cured(accusation, why, &spec));
+            let mut entry = not_cured(accusation, why, &spec);
+            let database = accusation.finding.place.database_oid;
+            if let Some(map) = database.and_then(|own| lost_map(self.cluster, own)) {
+                entry.why.push(may_be_accused_in_vain(&map));
+                entry.needs_loss = false;
+                entry.commands.retain(|own| !own.contains(CUT_VALUE));
+            }
+            found.not_healed.push(entry);
         }
     }
 
@@ -562,7 +569,7 @@ impl Search<'_, '_> {
         let state = own_state(bytes.as_deref(), page.block, cluster.checksums());
         let is_as_it_was = why.iter().any(|own| own == IS_AS_IT_WAS);
         let is_sound = state == OwnState::Sound && !is_as_it_was;
-        let map = is_sound.then(|| lost_map(cluster, page.files)).flatten();
+        let map = is_sound.then(|| lost_map(cluster, page.files.home.database)).flatten();
         match &map {
             Some(map) => why.push(may_be_accused_in_vain(map)),
             None if is_sound => why.push(SOUND_BY_ITSELF.to_owned()),

@@ -1,10 +1,10 @@
-//! Pages that nothing proves: which of them may be given up whole. One that is sound by itself keeps
-//! its rows, whatever accuses it; and what accuses it may be no more than that a relation map is
-//! lost, without which no catalog of its database is read.
+//! Pages that nothing proves: which of them may be given up whole. One that is sound by itself
+//! keeps its rows, whatever accuses it; and what accuses it may be no more than that a relation map
+//! is lost, without which no catalog of its database is read.
 
-use pgclinic_cluster::{Cluster, ForkFiles};
+use pgclinic_cluster::Cluster;
 use pgclinic_format::checksum::page_checksum;
-use pgclinic_format::{BlockNo, LpFlags, Page};
+use pgclinic_format::{BlockNo, LpFlags, Oid, Page};
 use pgclinic_model::Severity;
 use pgclinic_model::document::{CheckDocument, NotHealed};
 use pgclinic_surgery::start_again::{StartOptions, maps_not_cured};
@@ -58,10 +58,9 @@ pub(super) fn own_state(
     }
 }
 
-/// The map of the database of these files, where it cannot be read: nothing that follows from a
-/// catalog of that database is known.
-pub(super) fn lost_map(cluster: &Cluster, files: &ForkFiles) -> Option<String> {
-    let number = files.home.database;
+/// The map of this database, where it cannot be read: nothing that follows from one of its catalogs
+/// is known.
+pub(super) fn lost_map(cluster: &Cluster, number: Oid) -> Option<String> {
     let database = cluster.databases.get(&number);
     // Only the directory in the database's own tablespace has one.
     let mut homes = cluster.homes.iter().filter(|home| {
