@@ -168,9 +168,9 @@ pub(crate) fn in_schemas_of_the_server(
         let lasts = own.persistence != Persistence::Temporary;
         let is_of_toast = matches!(own.kind, RelKind::Toast | RelKind::Index);
         let what = if is_of_sessions && lasts {
-            format!("its schema, {schema}, is one of temporary relations, and it is none")
+            format!("its schema, {schema}, is one of temporary relations, and it is not temporary")
         } else if schema == "pg_toast" && !is_of_toast {
-            "its schema is that of TOAST tables, and it is none".to_owned()
+            "its schema is that of TOAST tables, and it is another relation".to_owned()
         } else {
             return None;
         };

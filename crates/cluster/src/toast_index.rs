@@ -23,6 +23,11 @@ pub struct ChunkRun {
 }
 
 impl ChunkRun {
+    /// Its chunks are those of rows that count.
+    pub(crate) fn is_of_row(&self) -> bool {
+        self.rank == 0
+    }
+
     /// The number of the chunk behind the last.
     pub(crate) fn end(&self) -> u32 {
         self.seq.saturating_add(self.count)

@@ -64,6 +64,7 @@ pub struct ToastReader<'a> {
     /// Pages whose bytes may not be what the server wrote.
     doubted: BTreeSet<BlockNo>,
     has_met_doubted: bool,
+    has_left_chunks: bool,
 }
 
 impl<'a> ToastReader<'a> {
@@ -84,6 +85,7 @@ impl<'a> ToastReader<'a> {
             windows: ReadWindows::default(),
             doubted: BTreeSet::new(),
             has_met_doubted: false,
+            has_left_chunks: false,
         }
     }
 
@@ -95,6 +97,12 @@ impl<'a> ToastReader<'a> {
     /// It took chunks of such a page since this was asked last.
     pub fn take_doubt(&mut self) -> bool {
         take(&mut self.has_met_doubted)
+    }
+
+    /// A value had more chunks than its pointer says, since this was asked last. No two values have
+    /// one number, so that the pointer is wrong.
+    pub fn take_left_chunks(&mut self) -> bool {
+        take(&mut self.has_left_chunks)
     }
 
     /// Appends the stored bytes of a value, up to the first chunk that is missing.
@@ -124,6 +132,9 @@ impl<'a> ToastReader<'a> {
                 break;
             }
         }
+        self.has_left_chunks |= runs
+            .iter()
+            .any(|run| run.is_of_row() && run.end() > expected);
         self.kept = kept;
         if next >= expected {
             FoundChunks::Whole

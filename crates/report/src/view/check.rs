@@ -242,7 +242,7 @@ fn overview(document: &CheckDocument, groups: &[Group<'_>]) -> Vec<Block> {
         ])
     });
     let mut blocks = vec![
-        Block::Filter("#by-relation .board tbody tr, .relation", ""),
+        Block::Filter("#by-relation > .wide tbody tr, .relation", ""),
         Block::Table(Table::new(columns, rows)),
     ];
     blocks.extend(omitted(document).map(|own| Block::Text(ParagraphStyle::Loud, own.into())));

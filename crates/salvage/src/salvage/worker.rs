@@ -545,6 +545,13 @@ impl<'c> Worker<'c> {
             reasons.push(format!("uncertain: {why}"));
             printing.tally.lose(LossPlace::row(place, why));
         }
+        let chunks = bench.chunks.as_mut();
+        if chunks.is_some_and(ToastReader::take_left_chunks) {
+            printing.tally.rows.uncertain += 1;
+            let why = "TOAST holds more of a value than the row's pointer says";
+            reasons.push(format!("uncertain: {why}"));
+            printing.tally.lose(LossPlace::row(place, why));
+        }
         if let Some(what) = self.cells.mended() {
             printing.tally.rows.mended += 1;
             let why =

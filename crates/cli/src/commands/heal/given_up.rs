@@ -73,7 +73,7 @@ pub(super) fn lost_map(cluster: &Cluster, number: Oid) -> Option<String> {
     (!is_right).then(|| format!("{}/{MAP_FILE}", home.folder))
 }
 
-/// What is said of a page that is sound in a database whose map is lost.
+/// Why a sound page of a database whose map is lost is not given up.
 pub(super) fn may_be_accused_in_vain(map: &str) -> String {
     format!(
         "{map}, which leads to the catalogs of its database, cannot be used: what accuses the page may be no more than that, and nothing on it is to be given up before the map is back"
