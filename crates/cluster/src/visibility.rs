@@ -334,6 +334,27 @@ impl<'a> Visibility<'a> {
         )
     }
 
+    /// The row names a multixact, and the member that changed it is from before `relfrozenxid`: none
+    /// of those left a mark, so that another one may have changed the row. Why not. Beside a server
+    /// the page may be older than the catalog that names the limit.
+    #[inline]
+    pub fn impossible_updater(
+        &self,
+        tuple: HeapTuple<'_>,
+        relfrozenxid: Xid,
+    ) -> Option<&'static str> {
+        let is_asked = tuple.has(HEAP_XMAX_IS_MULTI)
+            && !tuple.has(HEAP_XMAX_INVALID)
+            && !tuple.xmax_is_locked_only()
+            && !tuple.xmax_is_from_before_93();
+        (is_asked && relfrozenxid.is_normal() && self.hints == Hints::Count).then_some(())?;
+        let (_, multixacts) = self.files.as_ref()?;
+        let updater = multixacts.updater(MultiXactId(tuple.t_xmax().0))??;
+        updater.precedes(relfrozenxid).then_some(
+            "its multixact names a transaction from before relfrozenxid as the one that changed it, and none of those left a mark",
+        )
+    }
+
     /// No transaction has been given the number, as far as all that was written tells.
     fn is_of_nobody(&self, xid: Xid) -> bool {
         let files = self.files.as_ref();

@@ -405,7 +405,11 @@ impl<'c> Worker<'c> {
         let visibility = &self.visibility;
         let judgement = match visibility.impossible_move(tuple, relfrozenxid) {
             Some(why) => (visibility.state_unmoved(tuple), Some(why)),
-            None => (visibility.state(tuple), visibility.contradiction(tuple)),
+            None => {
+                let why = visibility.contradiction(tuple);
+                let why = why.or_else(|| visibility.impossible_updater(tuple, relfrozenxid));
+                (visibility.state(tuple), why)
+            }
         };
         self.judged = Some((stamp, judgement));
         judgement
