@@ -334,9 +334,9 @@ impl<'a> Visibility<'a> {
         )
     }
 
-    /// The row names a multixact, and the member that changed it is from before `relfrozenxid`: none
-    /// of those left a mark, so that another one may have changed the row. Why not. Beside a server
-    /// the page may be older than the catalog that names the limit.
+    /// The row names a multixact, and the member that changed it is from before `relfrozenxid`: no
+    /// such transaction left a mark, so that another one may have changed the row. Why not. Beside
+    /// a server the page may be older than the catalog that names the limit.
     #[inline]
     pub fn impossible_updater(
         &self,
