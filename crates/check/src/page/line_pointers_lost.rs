@@ -47,7 +47,9 @@ impl PageCheck for LinePointersLost {
         let is_of_rows = cx.fork.method == Some(AccessMethod::Heap);
         let lost = match special.checked_sub(upper) {
             None => None,
-            Some(0) if is_bare && is_of_rows && cx.fork.major() < TAKES_ALL_SINCE => not_empty(page),
+            Some(0) if is_bare && is_of_rows && cx.fork.major() < TAKES_ALL_SINCE => {
+                not_empty(page)
+            }
             Some(0) => None,
             Some(bytes) if is_bare => Some(all_lost(page, bytes)),
             Some(_) if is_of_rows => some_lost(page),

@@ -310,10 +310,7 @@ impl Command for Heal {
         document.count_reach();
         let exit = exit_of(&document, &arguments)?;
         let done = what_was_done(&document);
-        match arguments
-            .output
-            .write(&mut Document::Heal(document), world)
-        {
+        match arguments.output.write(&mut Document::Heal(document), world) {
             Ok(()) => Ok(exit),
             Err(Failure(why)) => Ok(world.report_failed(&Failure(why + &done))),
         }

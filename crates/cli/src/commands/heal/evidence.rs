@@ -33,9 +33,7 @@ use super::elsewhere::{
     zero_page,
 };
 use super::ends::{TruncatedTable, planned_tables, truncated_tables};
-use super::given_up::{
-    OwnState, SOUND_BY_ITSELF, lost_map, may_be_accused_in_vain, own_state,
-};
+use super::given_up::{OwnState, SOUND_BY_ITSELF, lost_map, may_be_accused_in_vain, own_state};
 use super::scratch::{ROLLS_FORWARD, may_be_rolled_forward};
 use super::status::{LostPages, is_unconfirmed, lost_pages, planned_pages};
 use super::wanted::{
@@ -569,7 +567,9 @@ impl Search<'_, '_> {
         let state = own_state(bytes.as_deref(), page.block, cluster.checksums());
         let is_as_it_was = why.iter().any(|own| own == IS_AS_IT_WAS);
         let is_sound = state == OwnState::Sound && !is_as_it_was;
-        let map = is_sound.then(|| lost_map(cluster, page.files.home.database)).flatten();
+        let map = is_sound
+            .then(|| lost_map(cluster, page.files.home.database))
+            .flatten();
         match &map {
             Some(map) => why.push(may_be_accused_in_vain(map)),
             None if is_sound => why.push(SOUND_BY_ITSELF.to_owned()),

@@ -48,9 +48,8 @@ pub(super) fn own_state(
         return OwnState::Broken;
     }
     let mut items = page.line_pointers();
-    let leads_nowhere = items.any(|(_, pointer)| {
-        pointer.flags() == LpFlags::Normal && page.item(pointer).is_none()
-    });
+    let leads_nowhere = items
+        .any(|(_, pointer)| pointer.flags() == LpFlags::Normal && page.item(pointer).is_none());
     if leads_nowhere {
         OwnState::Broken
     } else {
@@ -89,8 +88,8 @@ impl Search<'_, '_> {
         elsewhere: &mut Vec<NotHealed>,
     ) -> Result<(), Failure> {
         let mut findings = document.findings.iter();
-        let is_hurt = findings
-            .any(|own| own.severity == Severity::Damage && own.rule.starts_with(MAP_RULES));
+        let is_hurt =
+            findings.any(|own| own.severity == Severity::Damage && own.rule.starts_with(MAP_RULES));
         if !is_hurt {
             return Ok(());
         }

@@ -50,7 +50,8 @@ fn refusal(bytes: &[u8]) -> Option<&'static str> {
         .unwrap_or(number);
     let mut digits = number.iter().take_while(|byte| byte.is_ascii_digit());
     let names_a_process = digits.any(|digit| *digit != b'0');
-    (!names_a_process).then_some("no server starts: FATAL:  bogus data in lock file \"postmaster.pid\"")
+    (!names_a_process)
+        .then_some("no server starts: FATAL:  bogus data in lock file \"postmaster.pid\"")
 }
 
 #[cfg(test)]
