@@ -20,8 +20,9 @@ use super::{
     sequences,
 };
 use crate::schema::{
-    CatalogRoom, Catalogs, Ddl, DescribedColumns, ExtensionTable, SESSION, Statement, connected_to,
-    dollar_quoted, encoding_name, extension_table, in_its_database, literal, object_details_in,
+    CLOSED_DATABASE, CatalogRoom, Catalogs, Ddl, DescribedColumns, ExtensionTable, SESSION,
+    Statement, connected_to, dollar_quoted, encoding_name, extension_table, in_its_database,
+    literal, object_details_in,
 };
 use crate::shape::{MainForks, Origin, Table, database_name};
 use crate::stored_types::{OWN_SCHEMA, OwnTypes};
@@ -52,6 +53,7 @@ pub(super) fn write(
     }
     let part = |(database, _): (Oid, String)| {
         let name = database_name(&cluster.catalog(database));
+        (name != CLOSED_DATABASE).then_some(())?;
         let text = of_database(cluster, (database, &name), options, account)?;
         Some((name, encoding_of(cluster, database), text))
     };

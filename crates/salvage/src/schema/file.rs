@@ -10,7 +10,9 @@ use super::identifier::{Quoting, literal};
 use super::long_text::{CatalogRoom, Statement};
 
 /// Databases that every cluster has; one that nobody changed is left out.
-const FROM_INITDB: [&str; 3] = ["postgres", "template0", "template1"];
+const FROM_INITDB: [&str; 3] = ["postgres", CLOSED_DATABASE, "template1"];
+/// The one that no server lets anybody in: psql stops where it cannot connect.
+pub(crate) const CLOSED_DATABASE: &str = "template0";
 
 /// What is written for `--ddl`.
 #[derive(Default)]
@@ -41,6 +43,14 @@ impl SchemaFile {
         let name = display_name(database);
         let ddl = Ddl::within(cluster, oid, room, described);
         if FROM_INITDB.contains(&name.as_str()) && ddl.is_bare() {
+            return;
+        }
+        if name == CLOSED_DATABASE {
+            self.not_written.push(NotChecked {
+                what: format!("in the schema file: what was changed in database {name}"),
+                why: "nobody can connect to it, and psql stops where it cannot".into(),
+                inherent: false,
+            });
             return;
         }
         let refused = ddl.refused.iter().map(|refused| NotChecked {

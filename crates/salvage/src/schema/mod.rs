@@ -27,7 +27,7 @@ pub(crate) use ddl::{
     extension_table, object_details_in, question_for_full_schemas,
 };
 pub use definitions::{Definition, DefinitionKind, definitions};
-pub(crate) use file::{SchemaFile, connected_to, in_its_database};
+pub(crate) use file::{CLOSED_DATABASE, SchemaFile, connected_to, in_its_database};
 pub(crate) use identifier::{Quoting, dollar_quoted, literal};
 pub(crate) use long_text::{CatalogRoom, Statement};
 pub(crate) use object_names::object_names;

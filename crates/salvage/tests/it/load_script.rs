@@ -178,6 +178,50 @@ fn rows_of_an_extension_are_its_own() {
     assert_eq!(own.expect("a count").as_deref(), Some("2"));
 }
 
+/// A server on what `initdb` makes, and nothing else.
+fn fresh_cluster(installation: &Installation, scratch: &Scratch) -> Server {
+    let fresh = scratch.folder("fresh").expect("a directory").join("data");
+    initdb(installation, &run_as(), &fresh, &InitOptions::default()).expect("a cluster");
+    let running = Server::start(installation, &run_as(), &fresh, &StartOptions::default());
+    running.expect("a server")
+}
+
+/// The whole cluster with its schema, as somebody types it who has nothing else: what `initdb` made
+/// is in no script, and psql comes to its end.
+#[test]
+fn a_whole_cluster_is_loaded_by_one_script() {
+    let installation = server(15);
+    let Some(tool) = installation.tool("psql") else {
+        eprintln!("skipped: the installation has no psql");
+        return;
+    };
+    let (copy, mut running) = shop(&installation, ["SELECT 1", TABLES]);
+    // Its tablespace would have to be made first.
+    session(&running, "postgres")
+        .execute("DROP DATABASE clinic")
+        .expect("gone");
+    let rows = |running: &Server| ["postgres", "shop"].map(|own| copied(running, own, ""));
+    let expected = rows(&running);
+    running.stop(StopMode::Fast).expect("stopped");
+
+    let folder = open_folder();
+    let destination = folder.path().join("out");
+    let mut options = options(&destination, "csv");
+    options.generated = true;
+    options.ddl = Some(folder.path().join("schema.sql"));
+    let account = salvaged(&copy.pgdata, &options);
+    assert_eq!(account.totals.lost + account.totals.partial, 0);
+    let script = std::fs::read_to_string(destination.join("load.sql")).expect("a script");
+    assert!(!script.contains("information_schema"), "{script}");
+    assert!(!script.contains("\\connect template"), "{script}");
+
+    let scratch = Scratch::new(&run_as(), None).expect("a directory");
+    let running = fresh_cluster(&installation, &scratch);
+    let said = psql(&tool, &running, "postgres", &destination);
+    assert_eq!(said, "", "{script}");
+    assert!(rows(&running) == expected, "{script}");
+}
+
 /// What a fresh cluster gets from a directory is what the old one had: rows, large objects with
 /// their owners and comments, identities that go on, partitions.
 #[test]
@@ -213,10 +257,7 @@ fn a_fresh_cluster_has_everything_again() {
     }
 
     let scratch = Scratch::new(&run_as(), None).expect("a directory");
-    let fresh = scratch.folder("fresh").expect("a directory").join("data");
-    initdb(&installation, &run_as(), &fresh, &InitOptions::default()).expect("a cluster");
-    let running = Server::start(&installation, &run_as(), &fresh, &StartOptions::default());
-    let running = running.expect("a server");
+    let running = fresh_cluster(&installation, &scratch);
     let said = psql(&tool, &running, "postgres", &destination);
     assert_eq!(said, "");
     let found = copied(&running, "postgres", "");

@@ -21,14 +21,26 @@ const LISTS: [&str; 6] = [
     "unix_socket_directories",
 ];
 
+/// Comments that `initdb` gives: truth in `make_template0`, `make_postgres` and
+/// `src/include/catalog/pg_database.dat`.
+const COMMENTS: [(&str, &str); 3] = [
+    ("postgres", "default administrative connection database"),
+    ("template0", "unmodifiable empty database"),
+    ("template1", "default template for new databases"),
+];
+/// Databases of which it takes everybody's right to temporary tables.
+const TEMPLATES: [&str; 2] = ["template0", "template1"];
+
 /// Numbers that no role has stand for what is of no role.
 const OWNER: u32 = 1;
 const RIGHTS: u32 = 2;
 
 pub(super) fn collect(catalogs: &Catalogs<'_>, out: &mut Items) {
     let database = catalogs.catalog.database;
-    if let Some(row) = catalogs.row("pg_database", database) {
-        owner_and_rights(catalogs, row, out);
+    let row = catalogs.row("pg_database", database);
+    let name = row.map_or_else(String::new, |row| row.name("datname"));
+    if let Some(row) = row {
+        owner_and_rights(catalogs, row, &name, out);
     }
     for row in catalogs.rows("pg_db_role_setting", "setdatabase", database) {
         let role = row.oid("setrole");
@@ -53,8 +65,10 @@ pub(super) fn collect(catalogs: &Catalogs<'_>, out: &mut Items) {
         push(what, text, role, out);
     }
     for row in catalogs.rows("pg_shdescription", "objoid", database) {
-        if row.oid("classoid") == class::DATABASE {
-            let comment = literal(&row.name("description"));
+        let comment = row.name("description");
+        let is_of_initdb = COMMENTS.contains(&(&name, &comment));
+        if row.oid("classoid") == class::DATABASE && !is_of_initdb {
+            let comment = literal(&comment);
             let text = row.whole().map(|()| {
                 format!(
                     "DO $do$BEGIN\n  EXECUTE pg_catalog.format('COMMENT ON DATABASE %I IS %L', pg_catalog.current_database(), {});\nEND$do$;",
@@ -66,8 +80,9 @@ pub(super) fn collect(catalogs: &Catalogs<'_>, out: &mut Items) {
     }
 }
 
-/// A database that was just made belongs to who made it, and everybody may connect.
-fn owner_and_rights(catalogs: &Catalogs<'_>, row: Row<'_>, out: &mut Items) {
+/// A database that was just made belongs to who made it, and everybody may connect; those that
+/// `initdb` makes are there.
+fn owner_and_rights(catalogs: &Catalogs<'_>, row: Row<'_>, name: &str, out: &mut Items) {
     let owner = row.oid("datdba");
     if owner >= FIRST_NORMAL_OID {
         let statement = catalogs.role_name(owner).map(|role| {
@@ -75,12 +90,15 @@ fn owner_and_rights(catalogs: &Catalogs<'_>, row: Row<'_>, out: &mut Items) {
         });
         push("the owner of the database".into(), statement, OWNER, out);
     }
-    let now = Rights::of(GrantObject::Database, row, "datacl");
+    let kind = GrantObject::Database;
+    let now = Rights::of(kind, row, "datacl");
+    let of_template = || Rights::with_everybody(kind, owner, "CONNECT", catalogs.major);
+    let first = TEMPLATES.contains(&name).then(of_template);
     let change = Change {
-        kind: GrantObject::Database,
+        kind,
         column: None,
         owner,
-        before: None,
+        before: first.as_ref(),
         after: now.as_ref(),
     };
     // Roles may have signs that `format` knows, the name of the database comes by itself.

@@ -177,6 +177,24 @@ fn initial_rights<'c>(catalogs: &'c Catalogs<'_>) -> Initial<'c> {
     .collect()
 }
 
+/// `initdb` makes this schema after it has written down what rights there are first.
+///
+/// Truth: `setup_privileges` and `setup_schema` in `src/bin/initdb/initdb.c`, and
+/// `src/backend/catalog/information_schema.sql`, which gives everybody the same on all of it.
+fn of_information_schema(
+    catalogs: &Catalogs<'_>,
+    (place, kind, row): (&Place, GrantObject, Row<'_>),
+) -> Option<Rights> {
+    let (schema, everybody) = match place.class {
+        class::SCHEMA => (row.id(), "USAGE"),
+        class::RELATION => (row.oid("relnamespace"), "SELECT"),
+        _ => return None,
+    };
+    let is_its = catalogs.schema_name(schema).ok()? == "information_schema";
+    let owner = row.oid(place.owner);
+    is_its.then(|| Rights::with_everybody(kind, owner, everybody, catalogs.major))
+}
+
 /// What no statement of ours makes, where its rights are no longer those that it began with.
 fn changed(
     catalogs: &Catalogs<'_>,
@@ -186,6 +204,10 @@ fn changed(
     let first = initial.get(&(place.class, row.id(), 0));
     let first = first.and_then(|first| Rights::of(kind, *first, "initprivs"));
     let now = Rights::of(kind, row, place.rights);
+    let first = first.or_else(|| {
+        now.as_ref()?;
+        of_information_schema(catalogs, (place, kind, row))
+    });
     let change = Change {
         kind,
         column: None,

@@ -95,6 +95,26 @@ impl Rights {
         let list = list.into_iter().flatten().collect();
         Some(Rights { kind, list })
     }
+
+    /// Those of the owner as usual, and this one alone for everybody.
+    pub(super) fn with_everybody(
+        kind: GrantObject,
+        owner: Oid,
+        everybody: &str,
+        major: u16,
+    ) -> Rights {
+        let (_, all, _) = kind.rules(major);
+        let bits = (0..).zip(WORDS).filter(|(_, word)| *word == everybody);
+        let granted = bits.map(|(bit, _)| 1 << bit).sum::<u64>();
+        let right = |grantee, rights| Right {
+            grantee,
+            grantor: owner,
+            rights,
+            passed_on: 0,
+        };
+        let list = vec![right(owner, all), right(0, granted)];
+        Rights { kind, list }
+    }
 }
 
 fn parse(item: &[u8]) -> Option<Right> {
