@@ -10,6 +10,7 @@ use pgclinic_model::plan::Safety;
 
 use crate::check::{Checksum, PageCx};
 use crate::findings::Draft;
+use crate::page::line_pointers_lost::has_rows_without_pointers;
 
 /// The cure of what recovery mends.
 pub(crate) const LET_A_COPY_RECOVER: &str = "let-a-copy-recover";
@@ -236,13 +237,9 @@ fn rows_on(page: Page<'_>, cx: &PageCx<'_>) -> Option<u64> {
     if usize::from(page.pd_lower()) > page.len() || page.is_new() {
         return None;
     }
-    let has_content = || {
-        let free = usize::from(page.pd_lower())..usize::from(page.pd_special());
-        let free = page.bytes().get(free).unwrap_or_default();
-        page.pd_upper() < page.pd_special() || free.iter().any(|byte| *byte != 0)
-    };
-    let is_bare = page.line_pointers().next().is_none() && has_content();
-    if usize::from(page.pd_lower()) < HEADER_BYTES || is_bare {
+    let is_bare = page.line_pointers().next().is_none() && page.pd_upper() < page.pd_special();
+    if usize::from(page.pd_lower()) < HEADER_BYTES || is_bare || has_rows_without_pointers(page, cx)
+    {
         return page.rows_despite_lower();
     }
     Some(

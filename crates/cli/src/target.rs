@@ -21,6 +21,7 @@ use pgclinic_servers::ConnectionTarget as Named;
 use pgclinic_source::{
     Clock, DataDirectory, EntryKind, Limit, Pace, SingleFile, Source, TarBackup, tar,
 };
+use pgclinic_surgery::safety::LockFile;
 
 use crate::args::{ChainArgs, LoadArgs};
 use crate::env::{Env, sleep_unless};
@@ -469,12 +470,10 @@ fn hurrying(interrupted: &Arc<AtomicBool>) -> Arc<dyn Clock> {
 
 /// The process that `postmaster.pid` names, if it lives.
 pub(crate) fn running_server(pgdata: &Path) -> Option<u32> {
-    let path = pgdata.join("postmaster.pid");
-    // Whoever opens a FIFO waits for somebody to write into it.
-    path.metadata()
-        .is_ok_and(|own| own.is_file())
-        .then_some(())?;
-    let text = std::fs::read_to_string(path).ok()?;
+    let Ok(LockFile::Begins(bytes)) = LockFile::of(pgdata) else {
+        return None;
+    };
+    let text = String::from_utf8_lossy(&bytes);
     let pid: i32 = text.lines().next()?.trim().parse().ok()?;
     let process = rustix::process::Pid::from_raw(pid.abs())?;
     let alive = match rustix::process::test_kill_process(process) {

@@ -114,7 +114,7 @@ pub use status::StatusFile;
 pub use target::target_of;
 pub use toast_blocks::{BlocksOfValues, blocks_of_values};
 pub use toast_index::{ChunkIndex, ChunkRun, RunCollector, RunGatherer};
-pub use toast_reader::{FoundChunks, PageRows, ToastReader, named_rows};
+pub use toast_reader::{ChunkDoubts, FoundChunks, PageRows, ToastReader, named_rows};
 pub use torn_pages::{PageWaits, Reread, reread_page};
 pub use transaction_log::{LogReader, TransactionLog, XactStatus};
 pub use visibility::{Death, Doubt, RowState, Stamp, Visibility};

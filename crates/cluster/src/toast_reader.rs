@@ -63,8 +63,17 @@ pub struct ToastReader<'a> {
     windows: ReadWindows,
     /// Pages whose bytes may not be what the server wrote.
     doubted: BTreeSet<BlockNo>,
-    has_met_doubted: bool,
-    has_left_chunks: bool,
+    met: ChunkDoubts,
+}
+
+/// What was odd about the chunks of values that came whole.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct ChunkDoubts {
+    /// Some stand on pages whose bytes may not be what the server wrote.
+    pub on_doubted_page: bool,
+    /// A value has more of them than its pointer says. No two values have one number, so that the
+    /// pointer is wrong.
+    pub left_over: bool,
 }
 
 impl<'a> ToastReader<'a> {
@@ -84,8 +93,7 @@ impl<'a> ToastReader<'a> {
             kept: KeptRuns::default(),
             windows: ReadWindows::default(),
             doubted: BTreeSet::new(),
-            has_met_doubted: false,
-            has_left_chunks: false,
+            met: ChunkDoubts::default(),
         }
     }
 
@@ -94,15 +102,9 @@ impl<'a> ToastReader<'a> {
         ToastReader { doubted, ..self }
     }
 
-    /// It took chunks of such a page since this was asked last.
-    pub fn take_doubt(&mut self) -> bool {
-        take(&mut self.has_met_doubted)
-    }
-
-    /// A value had more chunks than its pointer says, since this was asked last. No two values have
-    /// one number, so that the pointer is wrong.
-    pub fn take_left_chunks(&mut self) -> bool {
-        take(&mut self.has_left_chunks)
+    /// What it met since this was asked last.
+    pub fn take_doubts(&mut self) -> ChunkDoubts {
+        take(&mut self.met)
     }
 
     /// Appends the stored bytes of a value, up to the first chunk that is missing.
@@ -132,7 +134,7 @@ impl<'a> ToastReader<'a> {
                 break;
             }
         }
-        self.has_left_chunks |= runs
+        self.met.left_over |= runs
             .iter()
             .any(|run| run.is_of_row() && run.end() > expected);
         self.kept = kept;
@@ -161,7 +163,7 @@ impl<'a> ToastReader<'a> {
         let (mut seq, mut item) = (first_seq, first_item);
         let rows = self.rows;
         while seq < wanted.end {
-            self.has_met_doubted |= self.doubted.contains(&block);
+            self.met.on_doubted_page |= self.doubted.contains(&block);
             let log = &self.cluster.transactions;
             let Some(page) = self.page(block).and_then(Page::parse) else {
                 break;

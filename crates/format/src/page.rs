@@ -35,6 +35,11 @@ pub const PD_ALL_VISIBLE: u16 = 0x0004;
 /// `PD_VALID_FLAG_BITS`.
 pub const PD_VALID_FLAG_BITS: u16 = 0x0007;
 
+/// From this major on VACUUM frees all line pointers of a page at once where its table has no index
+/// (`HEAP_PAGE_PRUNE_MARK_UNUSED_NOW`), and leaves the bytes of rows where they lay. Before, a line
+/// pointer that is free stays, the first one at least.
+pub const VACUUM_TAKES_ALL_POINTERS: u16 = 17;
+
 /// A view of one page. Promised: its length is a block size that PostgreSQL can be built with.
 /// Not promised: anything about what its fields say.
 #[derive(Clone, Copy, Debug)]
@@ -167,6 +172,17 @@ impl<'a> Page<'a> {
     pub fn line_pointer_count(self) -> u16 {
         let end = usize::from(self.pd_lower()).min(self.len());
         (end.saturating_sub(HEADER_BYTES) / LinePointer::SIZE) as u16
+    }
+
+    /// It has no line pointer, and more than zeros lies where rows would. A page that begins is all
+    /// zeros.
+    ///
+    /// Truth: `PageInit` and `PageTruncateLinePointerArray` in
+    /// `src/backend/storage/page/bufpage.c`.
+    pub fn has_bytes_without_pointers(self) -> bool {
+        let free = usize::from(self.pd_lower())..usize::from(self.pd_special());
+        let free = self.bytes.get(free).unwrap_or_default();
+        self.line_pointer_count() == 0 && free.iter().any(|byte| *byte != 0)
     }
 
     /// Line pointer `number`, from 1.

@@ -165,9 +165,9 @@ fn coverage(document: &CheckDocument) -> String {
         percent => percent,
     };
     let bytes = words::bytes(coverage.bytes_seen);
-    // What passes by once, as a base backup does, is not counted where the run broke off.
+    // Of what passes by once, as a base backup does, nobody knows how much was still to come.
     if document.interrupted && percent == "100" {
-        return format!("checked {bytes} in {time}, and nothing of the rest");
+        return format!("checked {bytes} in {time}, until it was interrupted");
     }
     match (&document.since, coverage.pages_unchanged) {
         (None, 0) => format!("checked {percent} % of {bytes} in {time}"),

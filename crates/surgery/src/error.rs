@@ -4,6 +4,8 @@ use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use crate::safety::LOCK_FILE;
+
 /// A result of this crate.
 pub type Result<T> = std::result::Result<T, Error>;
 
@@ -164,7 +166,7 @@ impl fmt::Display for Error {
                 )
             }
             Error::RunningPerhaps { pgdata, says } => {
-                let file = pgdata.join("postmaster.pid");
+                let file = pgdata.join(LOCK_FILE);
                 write!(
                     f,
                     "{} {says}: if no server runs on this cluster in a container or on another machine either, remove that file and try again; nothing was written",

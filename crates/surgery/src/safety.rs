@@ -4,7 +4,7 @@
 //! cluster's system identifier typed out. A server that runs, or may run, is never written under.
 
 use std::fs;
-use std::io;
+use std::io::{self, Read};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
@@ -103,21 +103,55 @@ pub(crate) fn check_consent(pgdata: &Path, consent: Consent) -> Result<()> {
     }
 }
 
+/// What a server that runs on a data directory keeps there.
+pub const LOCK_FILE: &str = "postmaster.pid";
+/// The process stands in its first line.
+const LOCK_BYTES: u64 = 4096;
+
+/// How `postmaster.pid` stands there.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum LockFile {
+    /// There is none.
+    Absent,
+    /// Something else has its name. Whoever opens a FIFO waits for somebody to write into it.
+    NotRegular,
+    /// Its first bytes.
+    Begins(Vec<u8>),
+}
+
+impl LockFile {
+    /// Of this data directory.
+    ///
+    /// # Errors
+    /// When it is there and cannot be read.
+    pub fn of(pgdata: &Path) -> io::Result<Self> {
+        let path = pgdata.join(LOCK_FILE);
+        match path.metadata() {
+            Ok(own) if !own.is_file() => return Ok(LockFile::NotRegular),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(LockFile::Absent),
+            found => found?,
+        };
+        let mut bytes = Vec::new();
+        fs::File::open(&path)?
+            .take(LOCK_BYTES)
+            .read_to_end(&mut bytes)?;
+        Ok(LockFile::Begins(bytes))
+    }
+}
+
 /// Refuses a cluster that a server has open, or may have. In a marked copy a `postmaster.pid` whose
 /// process is gone is what a crash left behind.
 pub fn check_not_running(pgdata: &Path) -> Result<()> {
-    let path = pgdata.join("postmaster.pid");
-    // Whoever opens a FIFO waits for somebody to write into it.
-    if path.metadata().is_ok_and(|own| !own.is_file()) {
-        return Err(Error::RunningPerhaps {
-            pgdata: pgdata.to_path_buf(),
-            says: "is no regular file".into(),
-        });
-    }
-    let text = match fs::read(&path) {
-        Ok(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
-        Err(error) => return Err(Error::io("read", &path)(error)),
+    let lock_file = LockFile::of(pgdata).map_err(Error::io("read", &pgdata.join(LOCK_FILE)))?;
+    let text = match lock_file {
+        LockFile::Absent => return Ok(()),
+        LockFile::Begins(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
+        LockFile::NotRegular => {
+            return Err(Error::RunningPerhaps {
+                pgdata: pgdata.to_path_buf(),
+                says: "is no regular file".into(),
+            });
+        }
     };
     let first = text.lines().next().unwrap_or_default().trim();
     // A server in single-user mode writes its number negative.

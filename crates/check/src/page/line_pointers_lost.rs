@@ -10,6 +10,7 @@
 
 use pgclinic_format::Page;
 use pgclinic_format::index_page::AccessMethod;
+use pgclinic_format::page::VACUUM_TAKES_ALL_POINTERS;
 use pgclinic_model::Rule;
 
 use crate::check::{PageCheck, PageCx, Wants};
@@ -22,10 +23,6 @@ pub static LINE_POINTERS_LOST: Rule =
 /// See [`LINE_POINTERS_LOST`].
 pub struct LinePointersLost;
 
-/// From this major on, VACUUM of a table without indexes takes all line pointers from a page
-/// (`mark_unused_now` in `heap_page_prune_and_freeze`), and leaves the bytes of rows where they
-/// lay.
-const TAKES_ALL_SINCE: u16 = 17;
 /// Where `pd_lower` and `pd_upper` stand.
 const BOUNDS: (usize, usize) = (12, 16);
 
@@ -47,10 +44,7 @@ impl PageCheck for LinePointersLost {
         let is_of_rows = cx.fork.method == Some(AccessMethod::Heap);
         let lost = match special.checked_sub(upper) {
             None => None,
-            Some(0) if is_bare && is_of_rows && cx.fork.major() < TAKES_ALL_SINCE => {
-                not_empty(page)
-            }
-            Some(0) => None,
+            Some(0) => (is_of_rows && has_rows_without_pointers(page, cx)).then(|| not_empty(page)),
             Some(bytes) if is_bare => Some(all_lost(page, bytes)),
             Some(_) if is_of_rows => some_lost(page),
             Some(_) => None,
@@ -61,18 +55,17 @@ impl PageCheck for LinePointersLost {
     }
 }
 
-/// Before 17 a page of a table without line pointers is as `PageInit` left it: its free space is
-/// zeros. Rows that are gone leave a line pointer.
-fn not_empty(page: Page<'_>) -> Option<Draft> {
-    let (lower, special) = (page.pd_lower(), page.pd_special());
-    let free = page.bytes().get(lower.into()..special.into())?;
-    let bytes = free.iter().filter(|byte| **byte != 0).count() as u64;
-    (bytes > 0).then(|| {
-        let message = format!(
-            "pd_lower {lower} and pd_upper {special} are those of a page that never held a row, and {bytes} bytes of its free space are not zero"
-        );
-        Draft::new(&LINE_POINTERS_LOST, message).fact("item_bytes", bytes)
-    })
+/// Bytes of rows lie on a page of a table that has no line pointer, and no VACUUM leaves it so.
+pub(crate) fn has_rows_without_pointers(page: Page<'_>, cx: &PageCx<'_>) -> bool {
+    cx.fork.major() < VACUUM_TAKES_ALL_POINTERS && page.has_bytes_without_pointers()
+}
+
+fn not_empty(page: Page<'_>) -> Draft {
+    let (lower, upper) = (page.pd_lower(), page.pd_upper());
+    let message = format!(
+        "pd_lower {lower} and pd_upper {upper} are those of a page that never held a row, and its free space is not all zero"
+    );
+    Draft::new(&LINE_POINTERS_LOST, message)
 }
 
 fn all_lost(page: Page<'_>, bytes: u16) -> Draft {

@@ -51,7 +51,7 @@ pub(crate) fn check_server(
     let shape = shape(&about, options).map_err(Failure::new)?;
     let files =
         Session::open(target, &connect).map(|session| ServerSource::new(session, target, &connect));
-    // A base backup is of all databases, whichever was named: a mistake in the name is none of its.
+    // A base backup is of all databases, and comes whichever was named.
     if let Err(error) = &files
         && error
             .message()

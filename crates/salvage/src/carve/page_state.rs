@@ -1,6 +1,6 @@
 //! What a page is, before its rows are looked at.
 
-use pgclinic_format::page::HEADER_BYTES;
+use pgclinic_format::page::{HEADER_BYTES, VACUUM_TAKES_ALL_POINTERS};
 use pgclinic_format::{ColumnLayout, HeapTuple, Page, heap_tuple as tuple_header};
 
 /// What its header says.
@@ -10,8 +10,7 @@ pub(crate) enum PageState {
     Empty,
     /// Its header makes sense.
     Sound,
-    /// Its header says that it is empty, and bytes of rows are there: no server leaves that. A line
-    /// pointer that is free stays, the first one at least, and a page that begins is all zeros.
+    /// Its header says that it is empty, and bytes of rows are there: no server leaves that.
     Emptied,
     /// Its header makes no sense.
     Broken,
@@ -29,18 +28,17 @@ impl PageState {
         let tells_rows = usize::from(page.pd_lower()) >= HEADER_BYTES;
         if !tells_rows || !page.header_is_sane_to_the_server() {
             PageState::Broken
-        } else if page.line_pointer_count() == 0 && has_bytes_of_rows(page) {
+        } else if page.has_bytes_without_pointers() {
             PageState::Emptied
         } else {
             PageState::Sound
         }
     }
 
-    /// The same in a cluster of this major. From 17 on VACUUM frees all line pointers of a page at
-    /// once where its table has no index (`HEAP_PAGE_PRUNE_MARK_UNUSED_NOW`), and leaves the bytes.
+    /// The same in a cluster of this major, whose VACUUM may leave it so.
     pub(crate) fn of_major(page: Page<'_>, major: u16) -> Self {
         match PageState::of(page) {
-            PageState::Emptied if major >= 17 => PageState::Sound,
+            PageState::Emptied if major >= VACUUM_TAKES_ALL_POINTERS => PageState::Sound,
             state => state,
         }
     }
@@ -49,13 +47,6 @@ impl PageState {
     pub(crate) fn is_carved(self) -> bool {
         matches!(self, PageState::Broken | PageState::Emptied)
     }
-}
-
-/// Truth: `PageTruncateLinePointerArray` in `src/backend/storage/page/bufpage.c`, and `PageInit`.
-fn has_bytes_of_rows(page: Page<'_>) -> bool {
-    let free = usize::from(page.pd_lower())..usize::from(page.pd_special());
-    let free = page.bytes().get(free).unwrap_or_default();
-    free.iter().any(|byte| *byte != 0)
 }
 
 /// What a line pointer names begins as a row does: its values begin behind its header, or no field

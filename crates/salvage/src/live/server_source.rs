@@ -234,7 +234,7 @@ impl Source for ServerSource {
         check_path(path)?;
         let rows = self.log.note(self.ask(path, &stat(path)))?;
         if is_missing(&rows) {
-            return self.log.note(Err(not_there(path)));
+            return Err(not_there(path));
         }
         let found = rows.into_iter().next().unwrap_or_default();
         let size = match found.as_slice() {

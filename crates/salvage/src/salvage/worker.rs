@@ -1,6 +1,8 @@
 //! One thread: finds the rows of the pages that it is given, and prints those that are wanted.
 
-use pgclinic_cluster::{Comparison, RowState, Stamp, ToastReader, Visibility, read_block};
+use pgclinic_cluster::{
+    ChunkDoubts, Comparison, RowState, Stamp, ToastReader, Visibility, read_block,
+};
 use pgclinic_format::datum::Limits;
 use pgclinic_format::page::PD_ALL_VISIBLE;
 use pgclinic_format::toast_chunk::PlainChunk;
@@ -32,6 +34,7 @@ use crate::visible::VersionFate;
 const AHEAD_BYTES: usize = 4 << 20;
 
 /// Of a row with such a value.
+const LEFT_OVER: &str = "TOAST holds more of a value than the row's pointer says";
 const DOUBTED_TOAST: &str = "a value of the row stands on a damaged page of the TOAST table";
 
 /// Of a row that does not count, on a page whose rows all do.
@@ -517,6 +520,8 @@ impl<'c> Worker<'c> {
             crew.alone()
         });
         let columns = &printing.work.table.columns;
+        // What large values of the row before met is not this one's.
+        take_doubts(bench.chunks.as_mut());
         let mut taking = Taking {
             table: &printing.work.table,
             chunks: bench.chunks.as_mut(),
@@ -533,10 +538,8 @@ impl<'c> Worker<'c> {
             withhold_torn(fault, columns, place, &mut printing.tally);
             return;
         }
-        let chunks = bench.chunks.as_mut();
-        let of_toast = chunks
-            .is_some_and(ToastReader::take_doubt)
-            .then_some(DOUBTED_TOAST);
+        let met = take_doubts(bench.chunks.as_mut());
+        let of_toast = met.on_doubted_page.then_some(DOUBTED_TOAST);
         // Of one file without its cluster and its commit log no row is better known than another.
         let is_bare = !self.has_log && printing.work.table.database.is_empty();
         let is_known = verdict == VersionFate::Carved || !is_bare;
@@ -549,12 +552,10 @@ impl<'c> Worker<'c> {
             reasons.push(format!("uncertain: {why}"));
             printing.tally.lose(LossPlace::row(place, why));
         }
-        let chunks = bench.chunks.as_mut();
-        if chunks.is_some_and(ToastReader::take_left_chunks) {
+        if met.left_over {
             printing.tally.rows.uncertain += 1;
-            let why = "TOAST holds more of a value than the row's pointer says";
-            reasons.push(format!("uncertain: {why}"));
-            printing.tally.lose(LossPlace::row(place, why));
+            reasons.push(format!("uncertain: {LEFT_OVER}"));
+            printing.tally.lose(LossPlace::row(place, LEFT_OVER));
         }
         if let Some(what) = self.cells.mended() {
             printing.tally.rows.mended += 1;
@@ -627,6 +628,10 @@ impl<'c> Worker<'c> {
                 ..LossPlace::row(place, why)
             });
         }
+        if take_doubts(bench.chunks.as_mut()).left_over {
+            reasons.push(format!("uncertain: {LEFT_OVER}"));
+            printing.tally.lose(LossPlace::row(place, LEFT_OVER));
+        }
         printing.tally.rows.partial += u64::from(is_partial);
         let is_null = is_robbed && !is_loaded && crew.options.partial == Partial::Null;
         if is_null && crew.outlet.is_server() {
@@ -684,6 +689,10 @@ fn count(verdict: VersionFate, tally: &mut Tally) {
         VersionFate::PerhapsReplaced => rows.withheld += 1,
         VersionFate::Carved => rows.carved += 1,
     }
+}
+
+fn take_doubts(chunks: Option<&mut ToastReader<'_>>) -> ChunkDoubts {
+    chunks.map(ToastReader::take_doubts).unwrap_or_default()
 }
 
 /// What the account says of a row with this verdict; nothing where its fate is known.

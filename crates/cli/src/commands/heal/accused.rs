@@ -15,6 +15,7 @@ use pgclinic_model::{Finding, Severity, shell_word};
 use pgclinic_surgery::checksums::PageOfFork;
 
 use super::elsewhere::{OF_A_NAMELESS_INDEX, reindex_of};
+use super::given_up::may_be_accused_in_vain;
 use super::shown_commands;
 use super::wanted::ForksByPath;
 
@@ -27,9 +28,6 @@ const VALUE_RULES: [&str; 4] = [
 ];
 /// An entry of an index and the row to which it leads contradict each other.
 const ENTRY_RULES: [&str; 2] = ["index-entry-of-other-key", "index-entry-without-row"];
-
-/// The option that gives a value up.
-pub(super) const CUT_VALUE: &str = "--cut-toast-value";
 
 /// A finding, and the pages of which one may be another than it was.
 pub(super) struct Accusation<'a> {
@@ -169,24 +167,27 @@ fn block_of_row(finding: &Finding) -> Option<BlockNo> {
     row.strip_prefix('(')?.split_once(',')?.0.parse().ok()
 }
 
-/// What is listed of an accusation when none of its pages comes back.
+/// What is listed of an accusation when none of its pages comes back. Without the relation map of
+/// its database it may be made in vain: no value is given up then.
 pub(super) fn not_cured(
     accusation: &Accusation<'_>,
     mut why: Vec<String>,
+    lost_map: Option<&str>,
     pgdata: &str,
 ) -> NotHealed {
     let finding = accusation.finding;
     let place = &finding.place;
     why.insert(0, finding.message.clone());
     let is_of_value = value_of(finding).is_some();
-    let commands = if is_of_value {
-        cut_value(accusation, pgdata)
-    } else {
-        reindex_of(finding).into_iter().collect()
+    let commands = match lost_map {
+        Some(_) if is_of_value => Vec::new(),
+        None if is_of_value => cut_value(accusation, pgdata),
+        _ => reindex_of(finding).into_iter().collect(),
     };
-    if commands.is_empty() {
+    if commands.is_empty() && !is_of_value {
         why.push(OF_A_NAMELESS_INDEX.to_owned());
     }
+    why.extend(lost_map.map(may_be_accused_in_vain));
     NotHealed {
         path: PageOfFork::new(&place.path, 0).path,
         relation: place.relation.as_ref().map(|_| place.relation_name()),
@@ -195,7 +196,7 @@ pub(super) fn not_cured(
             .map(|block| [block.into(), u64::from(block) + 1])
             .into_iter()
             .collect(),
-        needs_loss: is_of_value,
+        needs_loss: is_of_value && lost_map.is_none(),
         why,
         commands,
     }
@@ -213,7 +214,7 @@ fn cut_value(accusation: &Accusation<'_>, pgdata: &str) -> Vec<String> {
         let path = shell_word(&PageOfFork::new(&place.path, 0).path);
         let column = shell_word(column);
         commands.push(format!(
-            "pgclinic heal {pgdata} --at {path}:{block}:{item} {CUT_VALUE} {column}"
+            "pgclinic heal {pgdata} --at {path}:{block}:{item} --cut-toast-value {column}"
         ));
     }
     commands

@@ -8,10 +8,10 @@ use pgclinic_model::document::{
 };
 use pgclinic_model::shell_word;
 use pgclinic_surgery::cures::{HealPlan, ProvenPages, check_again, plan_heal, rows_to_save};
+use pgclinic_surgery::safety::LOCK_FILE;
 use pgclinic_surgery::{Applied, Consent, FileBeside, JournalFolder, Operation, apply, copy_to};
 
 use super::evidence::Search;
-use super::lock_file::LOCK_FILE;
 use super::prove::prove;
 use super::{Arguments, document_of, opened, start, still};
 use crate::env::Env;

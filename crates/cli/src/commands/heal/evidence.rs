@@ -27,7 +27,7 @@ use pgclinic_surgery::cures::{
 };
 
 use super::Arguments;
-use super::accused::{Accusation, CUT_VALUE, accusations, not_cured};
+use super::accused::{Accusation, accusations, not_cured};
 use super::elsewhere::{
     Known, damage_elsewhere, index_not_proven, not_proven, other_way, sequence_not_proven,
     zero_page,
@@ -259,14 +259,10 @@ impl Search<'_, '_> {
             if why.is_empty() {
                 why.push("its pages are what WAL says that they were: what is wrong was written so, or lies elsewhere".into());
             }
-            let mut entry = not_cured(accusation, why, &spec);
             let database = accusation.finding.place.database_oid;
-            if let Some(map) = database.and_then(|own| lost_map(self.cluster, own)) {
-                entry.why.push(may_be_accused_in_vain(&map));
-                entry.needs_loss = false;
-                entry.commands.retain(|own| !own.contains(CUT_VALUE));
-            }
-            found.not_healed.push(entry);
+            let map = database.and_then(|own| lost_map(self.cluster, own));
+            let own = not_cured(accusation, why, map.as_deref(), &spec);
+            found.not_healed.push(own);
         }
     }
 

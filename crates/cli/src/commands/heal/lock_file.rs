@@ -3,28 +3,18 @@
 //!
 //! Truth: `CreateLockFile` in `src/backend/utils/init/miscinit.c`.
 
-use std::fs::File;
-use std::io::Read;
 use std::path::Path;
 
 use pgclinic_model::document::NotHealed;
-
-/// Its path in the data directory.
-pub(super) const LOCK_FILE: &str = "postmaster.pid";
-/// The process stands in its first bytes.
-const BYTES_READ: u64 = 64;
+use pgclinic_surgery::safety::{LOCK_FILE, LockFile};
 
 /// Why no server starts beside it, with the way out; nothing where one would.
 pub(super) fn unusable(pgdata: &Path) -> Option<NotHealed> {
-    let path = pgdata.join(LOCK_FILE);
-    // A pipe would be waited for.
-    if !path.metadata().ok()?.is_file() {
-        return None;
-    }
-    let mut bytes = Vec::new();
-    let file = File::open(path).ok()?;
-    file.take(BYTES_READ).read_to_end(&mut bytes).ok()?;
-    let why = refusal(&bytes)?;
+    let why = match LockFile::of(pgdata).ok()? {
+        LockFile::Absent => return None,
+        LockFile::NotRegular => "no server starts: it is no regular file",
+        LockFile::Begins(bytes) => refusal(&bytes)?,
+    };
     Some(NotHealed {
         path: LOCK_FILE.to_owned(),
         relation: None,

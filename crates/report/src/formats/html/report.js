@@ -59,18 +59,18 @@
     let mark = "all";
     const apply = () => {
       const wanted = search.value.toLowerCase();
-      let count = 0;
-      const counted = rows.filter((row) => row.tagName === rows[0].tagName);
       for (const row of rows) {
         const marks = (row.dataset.mark || "").split(" ");
         const fits = (mark === "all" || marks.includes(mark)) && words(row).includes(wanted);
         row.hidden = !fits;
-        if (fits && row.tagName === rows[0].tagName) count += 1;
         // What was asked for is not left folded.
         if (fits && wanted) row.closest("details.folded")?.setAttribute("open", "");
       }
       for (const { apply } of folds.values()) apply();
-      shown.textContent = count === counted.length ? "" : `${count} of ${counted.length}`;
+      // Cards that stand under a table are those of its rows.
+      const counted = rows.filter((row) => row.tagName === rows[0].tagName);
+      const left = counted.filter((row) => !row.hidden).length;
+      shown.textContent = left === counted.length ? "" : `${left} of ${counted.length}`;
     };
     const buttons = names.map((name) =>
       make("button", name, (event) => {
