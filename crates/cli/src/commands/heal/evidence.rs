@@ -193,7 +193,7 @@ impl Search<'_, '_> {
             accused: &accused,
         };
         let mut elsewhere = damage_elsewhere(&document, &known, &found);
-        self.explain_maps(&document, &mut elsewhere)?;
+        self.explain_maps(&mut elsewhere)?;
         found.not_healed.extend(elsewhere);
         self.prove(&wanted, &truncated, &lost, &mut found)?;
         self.tell_accused(&accused, &mut found);

@@ -5,15 +5,12 @@
 use pgclinic_cluster::Cluster;
 use pgclinic_format::checksum::page_checksum;
 use pgclinic_format::{BlockNo, LpFlags, Oid, Page};
-use pgclinic_model::Severity;
-use pgclinic_model::document::{CheckDocument, NotHealed};
+use pgclinic_model::document::NotHealed;
 use pgclinic_surgery::start_again::{StartOptions, maps_not_cured};
 
 use super::evidence::Search;
 use crate::exit::Failure;
 
-/// Rules of relation maps begin so.
-const MAP_RULES: &str = "relation-map-";
 const MAP_FILE: &str = "pg_filenode.map";
 
 /// Why a page is not offered to be given up that no lost map excuses.
@@ -82,15 +79,9 @@ pub(super) fn may_be_accused_in_vain(map: &str) -> String {
 impl Search<'_, '_> {
     /// Says of each relation map that stays lost why these files do not give it back. Maps stand
     /// first: what else is found in their databases may follow from them.
-    pub(super) fn explain_maps(
-        &self,
-        document: &CheckDocument,
-        elsewhere: &mut Vec<NotHealed>,
-    ) -> Result<(), Failure> {
-        let mut findings = document.findings.iter();
-        let is_hurt =
-            findings.any(|own| own.severity == Severity::Damage && own.rule.starts_with(MAP_RULES));
-        if !is_hurt {
+    pub(super) fn explain_maps(&self, elsewhere: &mut Vec<NotHealed>) -> Result<(), Failure> {
+        let mut databases = self.cluster.databases.keys();
+        if !databases.any(|database| lost_map(self.cluster, *database).is_some()) {
             return Ok(());
         }
         let bar = self.bar();

@@ -10,10 +10,11 @@ use pgclinic_surgery::safety::{LOCK_FILE, LockFile};
 
 /// Why no server starts beside it, with the way out; nothing where one would.
 pub(super) fn unusable(pgdata: &Path) -> Option<NotHealed> {
-    let why = match LockFile::of(pgdata).ok()? {
-        LockFile::Absent => return None,
-        LockFile::NotRegular => "no server starts: it is no regular file",
-        LockFile::Begins(bytes) => refusal(&bytes)?,
+    let why = match LockFile::of(pgdata) {
+        Ok(LockFile::Absent) => return None,
+        Ok(LockFile::NotRegular) => "no server starts: it is no regular file".into(),
+        Ok(LockFile::Begins(bytes)) => refusal(&bytes)?.to_owned(),
+        Err(error) => format!("whether a server starts is unknown: it cannot be read: {error}"),
     };
     Some(NotHealed {
         path: LOCK_FILE.to_owned(),
@@ -21,7 +22,7 @@ pub(super) fn unusable(pgdata: &Path) -> Option<NotHealed> {
         blocks: Vec::new(),
         needs_loss: false,
         why: vec![
-            why.to_owned(),
+            why,
             "remove the file once no server process runs on this directory, neither here nor in a container or on another machine".to_owned(),
         ],
         commands: Vec::new(),
