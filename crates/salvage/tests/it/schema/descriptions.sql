@@ -56,7 +56,7 @@ SELECT 'template', tmplname, tmplinit, tmpllexize FROM pg_ts_template WHERE oid 
 
 SELECT 'settings', setrole::regrole, s FROM pg_db_role_setting, unnest(setconfig) s WHERE setdatabase = (SELECT oid FROM pg_database WHERE datname = current_database()) ORDER BY 2, 3
 
-SELECT 'of the database', shobj_description(oid, 'pg_database') FROM pg_database WHERE datname = current_database()
+SELECT 'of the database', nullif(shobj_description(oid, 'pg_database'), 'default administrative connection database') FROM pg_database WHERE datname = current_database()
 
 SELECT 'rights', oid::regclass, relacl FROM pg_class WHERE oid < 16384 AND relacl IS NOT NULL ORDER BY 2
 
