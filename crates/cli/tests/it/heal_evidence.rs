@@ -6,6 +6,7 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 use pgclinic_model::document::{HealDocument, HealOutcome};
+use pgclinic_model::plan::Safety;
 use pgclinic_servers::{Checksums, Server, StopMode};
 use pgclinic_testkit::{
     TempCopy, as_primary, copy_of, execute, seed, server, streamed_backup, value,
@@ -294,4 +295,51 @@ fn a_server_that_asks_for_passwords_proves_all_the_same() {
     assert!(proof.holds(), "{proof:?}");
     let rules = fs::read_to_string(rules).expect("a file");
     assert_eq!(rules, strict, "the cluster's own rules stay");
+}
+
+/// The server logs 32 numbers before it gives them, so that only a sequence that was set back and
+/// has given none since is what its last record says.
+#[test]
+fn a_sequence_from_wal_goes_on_later_and_gives_no_number_twice() {
+    let ward = Ward::new();
+    let mut running = ward.start();
+    execute(
+        &running,
+        "CREATE SEQUENCE public.given; CREATE SEQUENCE public.set_back;
+         SELECT nextval('public.given') FROM generate_series(1, 5);
+         SELECT nextval('public.set_back'), setval('public.set_back', 70, false)",
+    );
+    let path = |name: &str| value(&running, &format!("SELECT pg_relation_filepath('{name}')"));
+    let (given, set_back) = (path("public.given"), path("public.set_back"));
+    running.stop(StopMode::Fast).expect("a stop");
+    let page = || fs::read(ward.copy.pgdata.join(&set_back)).expect("a file");
+    let before = page();
+    ward.hurt(&given, 0);
+    ward.hurt(&set_back, 0);
+
+    let healed = document(&ward.heal(&["--yes"]).exits(3));
+    assert_eq!(page(), before, "an exact cure gives the page back");
+    let cure_of = |path: &str| {
+        let mut cures = healed.cures.iter();
+        cures.find(|cure| cure.place.path == path).expect("a cure")
+    };
+    assert_eq!(cure_of(&set_back).safety, Safety::Exact);
+    let later = cure_of(&given);
+    assert_eq!(later.safety, Safety::Lossy);
+    assert!(
+        later.summary.contains("goes on after 33"),
+        "{}",
+        later.summary
+    );
+    assert!(
+        later.warnings[0].contains("none is given twice"),
+        "{:?}",
+        later.warnings
+    );
+
+    ward.heal(&["--accept", &later.id]).exits(0);
+    let mut running = ward.start();
+    let next = "SELECT nextval('public.given') || ' ' || nextval('public.set_back')";
+    assert_eq!(value(&running, next), "34 70");
+    running.stop(StopMode::Fast).expect("a stop");
 }

@@ -2,6 +2,7 @@
 //! copy, with every later record of the block.
 
 use pgclinic_cluster::Cluster;
+use pgclinic_format::{Page, sequence};
 use pgclinic_model::plan::Safety;
 
 use super::draft::Draft;
@@ -35,7 +36,23 @@ fn restore_page(place: &HeapPlace<'_>) -> Result<Draft> {
         draft.safety = Safety::Lossy;
         draft = draft.warn("the copy has no data checksums: whether its page is as it was written cannot be verified, and its values may be wrong");
     }
+    if let Some(last) = logged_in_advance(&proven.bytes) {
+        draft.safety = Safety::Lossy;
+        draft.summary =
+            format!("the sequence goes on after {last}, the value of its last record in WAL");
+        draft = draft.warn("the server writes up to 32 numbers of a sequence to WAL before it gives them: as many of them may never be given, and none is given twice");
+    }
     Ok(draft)
+}
+
+/// The last value of a sequence whose record may be ahead of its page. `nextval` logs 32 values
+/// that it has not given yet, and no record says how many of them were given since: neither after a
+/// shutdown, nor after a crash, whose recovery keeps a page that is older than its checkpoint. Only
+/// a sequence that has given nothing (`setval(…, false)`, RESTART) is as its record has it, because
+/// its next value is logged. Truth: `nextval_internal` in `src/backend/commands/sequence.c`.
+fn logged_in_advance(page: &[u8]) -> Option<i64> {
+    let (last, is_called) = sequence::last_value(Page::parse(page)?)?;
+    is_called.then_some(last)
 }
 
 /// Whether two pages are equal, but for a checksum that a cluster without them never reads.

@@ -72,7 +72,7 @@ pub struct ExactPage {
     pub wal_to: Lsn,
     /// What stands there.
     pub wal_end: &'static str,
-    /// It is a sequence as recovery leaves it: up to 32 values that it had in advance are skipped.
+    /// It is a sequence as its last record has it, which may be up to 32 values ahead of the page.
     pub is_sequence: bool,
 }
 
@@ -90,9 +90,7 @@ impl ExactPage {
             ));
         }
         if self.is_sequence {
-            let skipped =
-                "a sequence as recovery leaves it: values that WAL gave in advance are skipped";
-            sentences.push(skipped.into());
+            sentences.push("a sequence as its last record in WAL has it".into());
         }
         sentences.push(format!(
             "WAL read without a gap from {} to {}, {}",
