@@ -69,7 +69,7 @@ impl<'a> Rows<'a> {
         Rows {
             columns,
             front: FixedFront::of(columns),
-            limits: fork.limits,
+            limits: fork.reach(),
             relfrozenxid: relation.map_or(Xid::INVALID, |relation| relation.relfrozenxid),
             relminmxid: relation.map_or(MultiXactId(0), |relation| relation.relminmxid),
             toast: relation.map_or(0, |relation| relation.toast),

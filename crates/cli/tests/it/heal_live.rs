@@ -127,3 +127,21 @@ fn a_broken_row_is_killed_by_its_id_alone() {
     assert_eq!(value(&running, "SELECT count(*) FROM healed"), "49");
     running.stop(StopMode::Fast).expect("a stop");
 }
+
+/// The check of the running server knows from its WAL which transactions have begun.
+#[test]
+fn a_row_of_a_transaction_that_has_not_begun_is_in_the_plan() {
+    let ward = crate::heal::Ward::of(15, &[]);
+    ward.injure("xmin-in-the-future", "7");
+    let mut running = ward.start();
+    let found = crate::common::check_json(&ward.copy.pgdata, 1);
+    assert_eq!(found.findings[0].rule, "xmin-in-the-future");
+    let planned = document(&heal(&running, &[]).exits(3));
+    assert_eq!(planned.outcome, HealOutcome::Planned);
+    let sql: Vec<&str> = statements(&planned).iter().map(|(sql, _)| *sql).collect();
+    for function in ["heap_force_freeze", "heap_force_kill"] {
+        let call = format!("{function}('public.healed'::regclass, ARRAY['(0,7)']::tid[])");
+        assert!(sql.iter().any(|own| own.contains(&call)), "{sql:?}");
+    }
+    running.stop(StopMode::Fast).expect("a stop");
+}

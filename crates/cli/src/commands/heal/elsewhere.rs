@@ -78,9 +78,48 @@ pub(super) fn damage_elsewhere(
             .as_deref()
             .is_some_and(|id| roots.contains(id))
     };
-    let mut by_path: BTreeMap<&str, Vec<&Finding>> = BTreeMap::new();
     let is_known = |own: &Finding| is_wanted(own) || is_end(own) || is_lost(own) || is_other(own);
-    for finding in damage.filter(|own| !is_known(own) && !follows(own)) {
+    entries_by_file(document, damage.filter(|own| !is_known(own) && !follows(own)))
+}
+
+/// Damage in files of which the plan has neither a cure nor a word: whatever else decides what is
+/// listed, no damage of a check stays out of it.
+pub(super) fn damage_without_answer(
+    document: &CheckDocument,
+    accused: &[Accusation<'_>],
+    found: &Found,
+) -> Vec<NotHealed> {
+    let cured = found.requests.iter().map(|own| &own.path);
+    let listed = found.not_healed.iter().map(|own| &own.path);
+    let answered: BTreeSet<String> = cured.chain(listed).map(|path| fork_of(path)).collect();
+    // Each of them is listed, or answered by a page of another file.
+    let accused: BTreeSet<&str> = accused.iter().map(|own| own.finding.id.as_str()).collect();
+    let is_answered = |own: &Finding| {
+        accused.contains(own.id.as_str()) || answered.contains(&fork_of(&own.place.path))
+    };
+    let damage = document.findings.iter();
+    let damage = damage.filter(|own| own.severity == Severity::Damage);
+    let roots = damage.clone().filter(|own| is_answered(own));
+    let roots: BTreeSet<&str> = roots.map(|own| own.id.as_str()).collect();
+    let follows = |own: &Finding| {
+        let root = own.caused_by.as_deref();
+        root.is_some_and(|id| roots.contains(id))
+    };
+    entries_by_file(document, damage.filter(|own| !is_answered(own) && !follows(own)))
+}
+
+/// The first file of the fork to which a file belongs.
+pub(super) fn fork_of(path: &str) -> String {
+    PageOfFork::new(path, 0).path
+}
+
+/// One entry a file.
+fn entries_by_file<'a>(
+    document: &CheckDocument,
+    findings: impl Iterator<Item = &'a Finding>,
+) -> Vec<NotHealed> {
+    let mut by_path: BTreeMap<&str, Vec<&Finding>> = BTreeMap::new();
+    for finding in findings {
         by_path
             .entry(&finding.place.path)
             .or_default()

@@ -29,8 +29,8 @@ use pgclinic_surgery::cures::{
 use super::Arguments;
 use super::accused::{Accusation, accusations, not_cured};
 use super::elsewhere::{
-    Known, damage_elsewhere, index_not_proven, not_proven, other_way, sequence_not_proven,
-    zero_page,
+    Known, damage_elsewhere, damage_without_answer, index_not_proven, not_proven, other_way,
+    sequence_not_proven, zero_page,
 };
 use super::ends::{TruncatedTable, planned_tables, truncated_tables};
 use super::given_up::{OwnState, SOUND_BY_ITSELF, lost_map, may_be_accused_in_vain, own_state};
@@ -197,6 +197,8 @@ impl Search<'_, '_> {
         found.not_healed.extend(elsewhere);
         self.prove(&wanted, &truncated, &lost, &mut found)?;
         self.tell_accused(&accused, &mut found);
+        let rest = damage_without_answer(&document, &accused, &found);
+        found.not_healed.extend(rest);
         if !accused.is_empty() && document.findings_omitted > 0 {
             found.not_checked.push(NotChecked {
                 what: plural(document.findings_omitted, "finding"),
@@ -463,7 +465,7 @@ impl Search<'_, '_> {
         let bytes = recovered.page(block);
         let bytes =
             bytes.map_err(|error| Failure::new(format!("a recovered page is lost: {error}")))?;
-        let Some(bytes) = bytes else { return Ok(()) };
+        let bytes = bytes.ok_or_else(|| Failure::new("a recovered page is lost"))?;
         let cure = match (self.holds(page, &bytes), page.reason) {
             (false, _) => RESTORE_PAGE,
             (true, Reason::Visibility) => CLEAR_ALL_VISIBLE,

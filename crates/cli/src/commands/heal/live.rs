@@ -152,7 +152,7 @@ fn document_of(
     let open = checked.coverage.not_checked.iter();
     let not_checked: Vec<_> = open.filter(|gap| !gap.inherent).cloned().collect();
     let is_empty = plan.statements.is_empty() && plan.not_healed.is_empty();
-    let outcome = match (is_empty, not_checked.is_empty()) {
+    let outcome = match (is_empty && !is_left(checked), not_checked.is_empty()) {
         (true, true) => HealOutcome::NothingToHeal,
         (true, false) => HealOutcome::PartlyUndecided,
         (false, _) => HealOutcome::Planned,
@@ -288,16 +288,13 @@ impl Plan<'_> {
         }
         let (rows, pages): (Vec<&Finding>, Vec<&Finding>) = others
             .into_iter()
-            .partition(|own| own.place.item.is_some() && self.major >= HAS_SURGERY);
+            .partition(|own| tid_of(own).is_some() && self.major >= HAS_SURGERY);
         // While the page itself is refused, no function reaches its rows.
         let refused: Vec<Option<u32>> = pages.iter().map(|own| own.place.block).collect();
         let mut tids: BTreeMap<(u32, u16), bool> = BTreeMap::new();
-        for finding in rows {
-            let (Some(block), Some(item)) = (finding.place.block, finding.place.item) else {
-                continue;
-            };
-            if !refused.contains(&Some(block)) {
-                *tids.entry((block, item)).or_insert(true) &= is_of_header(finding);
+        for (finding, tid) in rows.into_iter().filter_map(|own| Some((own, tid_of(own)?))) {
+            if !refused.contains(&Some(tid.0)) {
+                *tids.entry(tid).or_insert(true) &= is_of_header(finding);
             }
         }
         if tids.is_empty() {
@@ -395,6 +392,11 @@ fn not_of_a_relation(finding: &Finding) -> NotHealed {
         why: vec![format!("{}: {}", finding.rule, finding.message)],
         commands: vec![format!("pgclinic explain {}", finding.rule)],
     }
+}
+
+/// Block and line pointer of a row.
+fn tid_of(finding: &Finding) -> Option<(u32, u16)> {
+    finding.place.block.zip(finding.place.item)
 }
 
 /// What is wrong stands in the tuple's header, which `heap_force_freeze` writes again.
