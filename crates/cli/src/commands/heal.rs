@@ -303,7 +303,7 @@ impl Command for Heal {
         arguments.output.refuse_early(HEAL_SCHEMA, &targets)?;
         let mut document = match (&arguments.undo, &arguments.resume) {
             (Some(journal), _) => journal::undone(journal, arguments.pgdata.as_deref(), world)?,
-            (_, Some(journal)) => journal::resumed(journal, arguments.pgdata.as_deref(), world)?,
+            (_, Some(journal)) => journal::resumed(&arguments, journal, world)?,
             (None, None) => planned(&arguments, world)?,
         };
         document.elapsed_s = start.elapsed().as_secs_f64();

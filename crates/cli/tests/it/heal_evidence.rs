@@ -343,3 +343,21 @@ fn a_sequence_from_wal_goes_on_later_and_gives_no_number_twice() {
     assert_eq!(value(&running, next), "34 70");
     running.stop(StopMode::Fast).expect("a stop");
 }
+
+/// What could not be read for want of a catalog's page can be once the page is back.
+#[test]
+fn catalogs_that_come_back_leave_nothing_of_what_they_kept_from_the_check() {
+    let ward = Ward::new();
+    let (directory, _) = ward.table.rsplit_once('/').expect("a path");
+    // pg_class, pg_attribute and pg_index.
+    for filenode in [1259, 1249, 2610] {
+        ward.hurt(&format!("{directory}/{filenode}"), 0);
+    }
+    let backup = ["--backup", text(&ward.backup)];
+    let planned = document(&ward.heal(&backup).exits(3));
+    assert!(!planned.not_checked.is_empty(), "catalogs are damaged");
+    let healed = document(&ward.heal(&[&backup[..], &["--yes"]].concat()).exits(0));
+    assert_eq!(healed.outcome, HealOutcome::Healed);
+    assert!(healed.not_checked.is_empty(), "{:?}", healed.not_checked);
+    common::check_json(&ward.copy.pgdata, 0);
+}

@@ -2,15 +2,16 @@
 
 use std::path::{Path, PathBuf};
 
-use pgclinic_model::Level;
 use pgclinic_model::document::{
-    AppliedHeal, Cure, CureOutcome, CureRequest, HealDocument, HealEvidence, HealOutcome, HealScope,
+    AppliedHeal, Cure, CureOutcome, CureRequest, HealDocument, HealEvidence, HealOutcome,
+    NotHealed,
 };
 use pgclinic_model::shell_word;
 use pgclinic_surgery::cures::{HealPlan, ProvenPages, check_again, plan_heal, rows_to_save};
 use pgclinic_surgery::safety::LOCK_FILE;
 use pgclinic_surgery::{Applied, Consent, FileBeside, JournalFolder, Operation, apply, copy_to};
 
+use super::elsewhere::fork_of;
 use super::evidence::Search;
 use super::prove::prove;
 use super::{Arguments, document_of, opened, start, still};
@@ -83,38 +84,70 @@ impl Job<'_> {
             applied.rows_saved = saved;
         }
         let mut healed = checked(written, &home, world)?;
-        let is_comparison = |own: &HealScope| own.level == Level::Full || own.index_pages;
-        if let Some(scope) = healed.scope.filter(is_comparison) {
-            self.compare_again(scope.level, &mut healed, &home, world)?;
-        }
+        let left_out = requests_left_out(&shown, chosen);
+        check_whole_again(arguments, &left_out, &mut healed, &home, world)?;
         add_left_out(&mut healed, shown, chosen);
         with_proof(arguments, &home, healed, world)
     }
 }
 
-impl Job<'_> {
-    /// What accused sound pages, or compared those of an index with their neighbours, is asked
-    /// again: what it still finds is listed.
-    fn compare_again(
-        &self,
-        level: Level,
-        healed: &mut HealDocument,
-        home: &Path,
-        world: &Env<'_>,
-    ) -> Result<(), Failure> {
-        let cluster = opened(home, world)?;
-        let search = Search {
-            arguments: self.arguments,
-            pgdata: home,
-            cluster: &cluster,
-            evidence: &HealEvidence::default(),
-            scratch: false,
-            world,
-        };
-        let left = search.damage_left(level, &healed.not_healed)?;
-        healed.not_healed.extend(left);
-        Ok(())
+/// All that a plan by evidence was made from is checked again, with catalogs as they are now: what
+/// was wrong because of a page that is back is no longer listed, and what stays is.
+pub(super) fn check_whole_again(
+    arguments: &Arguments,
+    left_out: &[CureRequest],
+    healed: &mut HealDocument,
+    home: &Path,
+    world: &Env<'_>,
+) -> Result<(), Failure> {
+    let Some(scope) = healed.scope else {
+        return Ok(());
+    };
+    let cluster = opened(home, world)?;
+    let search = Search {
+        arguments,
+        pgdata: home,
+        cluster: &cluster,
+        evidence: &HealEvidence::default(),
+        scratch: false,
+        world,
+    };
+    let left = search.damage_left(scope.level, left_out)?;
+    if left.not_healed.is_empty() && left.not_checked.is_empty() {
+        settle_unchecked(&mut healed.cures);
     }
+    healed.not_healed = damage_that_stays(&healed.not_healed, left.not_healed);
+    healed.not_checked = left.not_checked;
+    healed.outcome = outcome_of(healed);
+    Ok(())
+}
+
+/// A page that could not be checked alone was checked with all others.
+fn settle_unchecked(cures: &mut [Cure]) {
+    let open = cures.iter_mut();
+    for cure in open.filter(|cure| cure.outcome == CureOutcome::NotChecked) {
+        cure.outcome = CureOutcome::Healed;
+    }
+}
+
+/// What was listed before and is damaged still, with its reasons, and then what else is.
+fn damage_that_stays(listed: &[NotHealed], left: Vec<NotHealed>) -> Vec<NotHealed> {
+    let is_of = |one: &NotHealed, other: &NotHealed| fork_of(&one.path) == fork_of(&other.path);
+    // No check is of the lock file.
+    let is_left = |own: &&NotHealed| {
+        own.path == LOCK_FILE || left.iter().any(|left| is_of(left, own))
+    };
+    let mut all: Vec<NotHealed> = listed.iter().filter(is_left).cloned().collect();
+    let is_new = |own: &NotHealed| listed.iter().all(|known| !is_of(known, own));
+    all.extend(left.into_iter().filter(is_new));
+    all
+}
+
+/// What somebody did not consent to.
+fn requests_left_out(shown: &HealDocument, chosen: &[usize]) -> Vec<CureRequest> {
+    let all = (0..).zip(&shown.request);
+    let left = all.filter(|(index, _)| !chosen.contains(index));
+    left.map(|(_, request)| request.clone()).collect()
 }
 
 /// With what a server says of it, where one is asked for.

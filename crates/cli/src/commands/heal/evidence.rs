@@ -168,12 +168,8 @@ pub(super) struct Search<'a, 'w> {
 impl Search<'_, '_> {
     /// Looks for damage at level `structure`, and for what proves each damaged page.
     pub(super) fn found(&self) -> Result<Found, Failure> {
-        let (bar, level) = (self.bar(), self.arguments.level.level());
-        let document = check_cluster(self.cluster, &self.check_options(level), &bar);
-        bar.finish();
-        if document.interrupted {
-            return Err(Failure::new("interrupted; nothing was written"));
-        }
+        let level = self.arguments.level.level();
+        let document = self.checked(level, "interrupted; nothing was written")?;
         let files = forks_by_path(self.cluster)?;
         let mut found = Found {
             not_checked: not_read(&document),
@@ -268,30 +264,46 @@ impl Search<'_, '_> {
         }
     }
 
-    /// Damage that a check at this level still finds, where no entry of these has its file.
+    /// What a check at this level still finds, but for what these requests would cure.
     pub(super) fn damage_left(
         &self,
         level: Level,
-        known: &[NotHealed],
-    ) -> Result<Vec<NotHealed>, Failure> {
+        left_out: &[CureRequest],
+    ) -> Result<Found, Failure> {
+        let interrupted = "interrupted: the cures were written, and not checked again";
+        let document = self.checked(level, interrupted)?;
+        let files = forks_by_path(self.cluster)?;
+        let mut accused = accusations(&document, self.cluster, &files);
+        let is_asked = |page: &PageOfFork| {
+            let mut requests = left_out.iter();
+            requests.any(|own| *page == PageOfFork::new(&own.path, own.block.into()))
+        };
+        accused.retain(|own| own.pages.iter().any(is_asked));
+        let known = Known {
+            wanted: &[],
+            truncated: &planned_tables(left_out, self.cluster, &files),
+            lost: &planned_pages(left_out, self.cluster.layout.major),
+            accused: &accused,
+        };
+        let mut found = Found {
+            requests: left_out.to_vec(),
+            not_checked: not_read(&document),
+            ..Found::default()
+        };
+        let mut left = damage_elsewhere(&document, &known, &found);
+        self.explain_maps(&mut left)?;
+        found.not_healed = left;
+        Ok(found)
+    }
+
+    fn checked(&self, level: Level, interrupted: &str) -> Result<CheckDocument, Failure> {
         let bar = self.bar();
         let document = check_cluster(self.cluster, &self.check_options(level), &bar);
         bar.finish();
         if document.interrupted {
-            return Err(Failure::new(
-                "interrupted: the cures were written, and not checked again",
-            ));
+            return Err(Failure::new(interrupted));
         }
-        let (none, no_status) = (Vec::new(), LostPages::new());
-        let nothing = Known {
-            wanted: &[],
-            truncated: &none,
-            lost: &no_status,
-            accused: &[],
-        };
-        let mut left = damage_elsewhere(&document, &nothing, &Found::default());
-        left.retain(|own| known.iter().all(|known| known.path != own.path));
-        Ok(left)
+        Ok(document)
     }
 
     /// The pages that a saved plan wants back, proven again.

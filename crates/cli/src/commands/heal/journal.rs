@@ -9,8 +9,8 @@ use pgclinic_model::document::{
 use pgclinic_report::Document;
 use pgclinic_surgery::{Disk, JournalFolder, resume, undo};
 
-use super::carry_out::{PLAN_FILE, checked};
-use super::{opened, still};
+use super::carry_out::{PLAN_FILE, check_whole_again, checked};
+use super::{Arguments, opened, still};
 use crate::env::Env;
 use crate::exit::Failure;
 use crate::target;
@@ -42,10 +42,11 @@ pub(super) fn undone(
 
 /// Completes a journal, and checks its pages again.
 pub(super) fn resumed(
+    arguments: &Arguments,
     journal: &Path,
-    pgdata: Option<&Path>,
     world: &mut Env<'_>,
 ) -> Result<HealDocument, Failure> {
+    let pgdata = arguments.pgdata.as_deref();
     let home = home_of(journal, pgdata)?;
     still(&home, world)?.holds()?;
     let resumed = resume(journal, pgdata)?;
@@ -58,7 +59,9 @@ pub(super) fn resumed(
         document.outcome = HealOutcome::PartlyUndecided;
         return Ok(document);
     }
-    checked(document, &home, world)
+    let mut healed = checked(document, &home, world)?;
+    check_whole_again(arguments, &[], &mut healed, &home, world)?;
+    Ok(healed)
 }
 
 fn home_of(journal: &Path, pgdata: Option<&Path>) -> Result<PathBuf, Failure> {
