@@ -127,7 +127,7 @@ pub(crate) fn choose_layout(
         && version.major != control.major
     {
         let why = format!(
-            "PG_VERSION says {} and the control file {}: one of them is from another cluster",
+            "PG_VERSION says {} and the control file {}, and PG_VERSION of the databases and WAL do not settle it: one of them is from another cluster. Bring back the one that is not of this cluster, from a backup",
             version.major, control.major
         );
         return Err(OpenError::Contradiction { why });

@@ -41,6 +41,7 @@ mod leftover_databases;
 mod live_limits;
 mod logged_blocks;
 mod lost_rows;
+mod major;
 mod map_page;
 mod map_positions;
 mod mentioned_relations;

@@ -27,6 +27,7 @@ use crate::database::Database;
 use crate::databases::read_databases;
 use crate::error::{OpenError, ReadGap};
 use crate::files::{DatabaseDirectory, homes};
+use crate::major::{layout_of_wal, major_of_others};
 use crate::multixact::MultiXacts;
 use crate::read_again::ReadAgain;
 use crate::state::{State, StreamedFiles};
@@ -316,6 +317,19 @@ fn open_link(name: String, source: Arc<dyn Source>, wal: BackupWal) -> Result<Li
     })
 }
 
+/// A `PG_VERSION` that all else contradicts is the file that is wrong.
+fn read_major_and_control(source: &dyn Source) -> Result<(Option<u16>, ControlState), OpenError> {
+    let version = match read_version(source) {
+        Err(error) if !matches!(error, OpenError::Version { .. }) => return Err(error),
+        version => version,
+    };
+    let control = read_control(source)?;
+    match major_of_others(source, &control) {
+        Some(major) => Ok((Some(major), control)),
+        None => Ok((version?, control)),
+    }
+}
+
 /// Reads what every cluster has.
 fn read_cluster(
     source: Arc<dyn Source>,
@@ -324,10 +338,7 @@ fn read_cluster(
     end: End,
 ) -> Result<Cluster, OpenError> {
     let (major, control) = match end {
-        End::There => (
-            read_version(source.as_ref())?,
-            read_control(source.as_ref())?,
-        ),
+        End::There => read_major_and_control(source.as_ref())?,
         End::Truncated => truncated::read_major_and_control(source.as_ref())?,
     };
     let layout = choose_layout(major, &control)?;
@@ -408,6 +419,11 @@ fn status_now(cluster: &Cluster) -> BTreeMap<String, Vec<u8>> {
 }
 
 impl Cluster {
+    /// The major of the first page of WAL that has one.
+    pub fn major_of_wal(&self) -> Option<u16> {
+        layout_of_wal(self.source.as_ref()).map(|own| own.major)
+    }
+
     /// How these files are opened in the same state, seen through another source.
     pub(crate) fn seen_through(&self, source: Arc<dyn Source>) -> OpenOptions {
         let options = OpenOptions::of(source).accepting_increments();

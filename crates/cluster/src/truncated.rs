@@ -2,16 +2,11 @@
 //! and the control file may stand behind the cut. What is there of databases and WAL tells the
 //! major too.
 
-use pgclinic_format::Layout;
-use pgclinic_format::layout::LAYOUTS;
-use pgclinic_source::{EntryKind, Source, read_all};
+use pgclinic_source::Source;
 
 use crate::control_state::{ControlState, read_control, read_version};
 use crate::error::OpenError;
-use crate::wal::is_segment_name;
-
-/// Files of WAL that are asked for their major.
-const SEGMENTS_TRIED: usize = 16;
+use crate::major::{layout_of_wal, majors_of_databases};
 
 /// Version and control file, as far as the part that is there tells them.
 ///
@@ -58,32 +53,8 @@ fn is_of_a_cluster(source: &dyn Source) -> bool {
 
 /// As the folders of databases say it, else as WAL does.
 fn major_of_parts(source: &dyn Source) -> Option<u16> {
-    let folders = source.list("base").unwrap_or_default().into_iter();
-    let folders = folders.filter(|entry| entry.kind == EntryKind::Folder);
-    let mut told = folders.filter_map(|folder| {
-        let path = format!("base/{}/PG_VERSION", folder.name);
-        let bytes = read_all(source, &path, 64).ok()?;
-        // One that was cut itself has no end of the line.
-        let text = std::str::from_utf8(&bytes).ok()?.strip_suffix('\n')?;
-        Layout::of_major(text.parse().ok()?)
-    });
-    let layout = told.next().or_else(|| layout_of_wal(source))?;
-    Some(layout.major)
-}
-
-/// By the number with which each page of WAL begins.
-fn layout_of_wal(source: &dyn Source) -> Option<&'static Layout> {
-    let files = source.list("pg_wal").unwrap_or_default().into_iter();
-    let segments =
-        files.filter(|entry| entry.kind == EntryKind::File && is_segment_name(&entry.name));
-    let mut told = segments.take(SEGMENTS_TRIED).filter_map(|segment| {
-        let mut magic = [0; 2];
-        let path = format!("pg_wal/{}", segment.name);
-        let read = source.read_at(&path, 0, &mut magic).ok()?;
-        let magic = (read == magic.len()).then(|| u16::from_le_bytes(magic))?;
-        LAYOUTS.iter().find(|layout| layout.wal_magic == magic)
-    });
-    told.next()
+    let told = majors_of_databases(source).into_iter().next();
+    told.or_else(|| layout_of_wal(source).map(|own| own.major))
 }
 
 #[cfg(test)]

@@ -21,3 +21,4 @@ mod safety;
 mod start_again;
 mod start_evidence;
 mod start_older_control;
+mod start_versions;

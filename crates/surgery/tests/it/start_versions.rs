@@ -1,0 +1,48 @@
+//! Version files that are wrong: what control file, WAL and databases say against them. On a real
+//! server, which then starts.
+
+use std::fs;
+use std::path::Path;
+
+use pgclinic_model::plan::Safety;
+use pgclinic_servers::{Checksums, StopMode};
+use pgclinic_testkit::{copy_of, seed, server, value};
+
+use crate::start_again::{carry_out, plan};
+
+/// The files that the plan writes, after these were made to say `text`.
+fn written(pgdata: &Path, files: &[&str], text: &str) -> Vec<(String, Safety)> {
+    for path in files {
+        fs::write(pgdata.join(path), text).expect("a version");
+    }
+    let plan = plan(pgdata).expect("a plan");
+    let own = plan.request.iter().zip(&plan.cures);
+    own.map(|(request, cure)| (request.path.clone(), cure.safety))
+        .collect()
+}
+
+#[test]
+fn a_version_that_everything_else_contradicts_is_written_and_no_other() {
+    for text in ["14\n", "9.6\n", "", "x\n"] {
+        let copy = copy_of(&seed(&server(15), Checksums::On));
+        let files = ["PG_VERSION", "base/1/PG_VERSION"];
+        let cures = written(&copy.pgdata, &files, text);
+        let expected = files.map(|path| (path.to_owned(), Safety::Exact));
+        assert_eq!(cures, expected, "{text:?}");
+    }
+}
+
+#[test]
+fn without_a_control_file_wal_and_databases_tell_the_version() {
+    let copy = copy_of(&seed(&server(15), Checksums::On));
+    fs::remove_file(copy.pgdata.join("global/pg_control")).expect("a control file");
+    let cures = written(&copy.pgdata, &["PG_VERSION"], "14\n");
+    let paths: Vec<&str> = cures.iter().map(|(path, _)| path.as_str()).collect();
+    assert_eq!(paths, ["PG_VERSION", "global/pg_control"]);
+    let plan = plan(&copy.pgdata).expect("a plan");
+    let journals = tempfile::tempdir().expect("a directory");
+    carry_out(&copy.pgdata, &plan, &journals.path().join("journal"));
+    let mut running = copy.start().expect("a server");
+    assert_eq!(value(&running, "SELECT 1"), "1");
+    running.stop(StopMode::Fast).expect("an end");
+}
