@@ -26,6 +26,28 @@ pub(super) struct Rewritten<'a> {
     pub(super) options: &'a StartOptions<'a>,
 }
 
+/// The only file that can be the table's is its own.
+fn take_only(
+    table: &Mapped,
+    numbers: &[Oid],
+    free: &mut BTreeSet<Oid>,
+    map: &mut BTreeMap<Oid, Oid>,
+) -> std::result::Result<(), String> {
+    let [number] = numbers else {
+        return Err(format!(
+            "the rows of {} are those of {}",
+            match numbers {
+                [] => "no file".to_owned(),
+                several => plural(several.len(), "file"),
+            },
+            table.oid
+        ));
+    };
+    free.remove(number);
+    map.insert(table.oid, *number);
+    Ok(())
+}
+
 impl Rewritten<'_> {
     /// The file of each catalog; why not, where evidence leaves a choice, or a file belongs to
     /// none.
@@ -45,18 +67,22 @@ impl Rewritten<'_> {
         });
         let (indexes, tables): (Vec<&Mapped>, Vec<&Mapped>) =
             moved.into_iter().partition(|own| own.table.is_some());
+        // TOAST tables have the same columns: those that pg_class names are left first.
+        let (toast, tables): (Vec<&Mapped>, Vec<&Mapped>) =
+            tables.into_iter().partition(|own| own.owner.is_some());
         for table in tables {
-            let Some(number) = self.table_of(table, &free) else {
-                let why = format!(
-                    "the rows of no file, or of several, are those of {}",
-                    table.oid
-                );
+            let numbers = self.tables_like(table, &free);
+            if let Err(why) = take_only(table, &numbers, &mut free, &mut map) {
                 return Ok(Err(why));
-            };
-            free.remove(&number);
-            map.insert(table.oid, number);
+            }
         }
         self.leave_relations(&map, &mut free)?;
+        for table in toast {
+            let numbers = self.toast_tables_of(table, &map, &free)?;
+            if let Err(why) = take_only(table, &numbers, &mut free, &mut map) {
+                return Ok(Err(why));
+            }
+        }
         if free.len() != indexes.len() || free.len() > TRIED_MAX {
             let why = format!(
                 "{} {} left for {}",
@@ -81,19 +107,44 @@ impl Rewritten<'_> {
         Ok(Err("the check finds damage with every map".into()))
     }
 
-    /// The only file whose rows have its columns. Of files without bytes any will do.
-    fn table_of(&self, table: &Mapped, free: &BTreeSet<Oid>) -> Option<Oid> {
-        let layouts = table.layouts.as_deref()?;
+    /// Files whose rows have its columns. Of files without bytes any will do.
+    fn tables_like(&self, table: &Mapped, free: &BTreeSet<Oid>) -> Vec<Oid> {
+        let Some(layouts) = table.layouts.as_deref() else {
+            return Vec::new();
+        };
         let is_empty = |number: &&Oid| self.files.get(number) == Some(&0);
         let with_rows = free.iter().filter(|number| !is_empty(number));
-        let fits: Vec<&Oid> = with_rows
+        let fits: Vec<Oid> = with_rows
             .filter(|number| self.has_rows_of(**number, layouts))
+            .copied()
             .collect();
-        match fits.as_slice() {
-            [] if table.may_be_empty => free.iter().find(is_empty).copied(),
-            [number] => Some(**number),
-            _ => None,
+        if fits.is_empty() && table.may_be_empty {
+            return Vec::from_iter(free.iter().find(is_empty).copied());
         }
+        fits
+    }
+
+    /// Of several files those in which all values of the table are that the TOAST table is of.
+    fn toast_tables_of(
+        &self,
+        toast: &Mapped,
+        map: &BTreeMap<Oid, Oid>,
+        free: &BTreeSet<Oid>,
+    ) -> Result<Vec<Oid>> {
+        let like = self.tables_like(toast, free);
+        let owner = toast.owner.and_then(|owner| map.get(&owner)).copied();
+        let Some(owner) = owner.filter(|_| like.len() > 1) else {
+            return Ok(like);
+        };
+        let mut sound = Vec::new();
+        for number in like {
+            let mut tried = map.clone();
+            tried.insert(toast.oid, number);
+            if self.is_sound(&tried, &[owner])? {
+                sound.push(number);
+            }
+        }
+        Ok(sound)
     }
 
     fn has_rows_of(&self, number: Oid, layouts: &[ColumnLayout]) -> bool {

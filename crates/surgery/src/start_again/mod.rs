@@ -19,6 +19,7 @@ mod draft;
 mod far_lsns;
 mod ground;
 mod limits;
+mod logged_map;
 mod lost_pages;
 mod map_evidence;
 mod modes;

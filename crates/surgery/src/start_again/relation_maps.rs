@@ -4,8 +4,10 @@
 //!
 //! Truth: `src/backend/utils/cache/relmapper.c`.
 
+use std::cell::LazyCell;
 use std::collections::BTreeMap;
 
+use pgclinic_cluster::wal::LoggedMaps;
 use pgclinic_cluster::{Cluster, DatabaseDirectory, ReadGap, RelKind, Relation};
 use pgclinic_format::build::put_u32;
 use pgclinic_format::index_page::AccessMethod;
@@ -17,6 +19,7 @@ use pgclinic_model::plural;
 use pgclinic_source::EntryKind;
 
 use super::databases::is_first_home;
+use super::logged_map::logged;
 use super::map_evidence::Rewritten;
 use super::{Draft, Found, StartOptions, Stops, with_drafts, write};
 use crate::error::Result;
@@ -25,38 +28,58 @@ pub(super) const NAME: &str = "relation-map-from-files";
 
 /// Without rows in them no server starts.
 const NEVER_EMPTY: [Oid; 3] = [PG_DATABASE, PG_AUTHID, PG_TABLESPACE];
+const NO_OTHERS: &str = "every other file of the directory is that of a relation";
 /// Files that are named.
 const FILES_NAMED: usize = 5;
 
 /// What becomes of each map that cannot be read. Which databases there are, only the map of the
 /// shared catalogs tells: it comes first.
 pub(super) fn found(cluster: &Cluster, options: &StartOptions<'_>) -> Result<Found> {
+    let logged = LazyCell::new(|| cluster.logged_maps());
     let shared = cluster.homes.iter().filter(|home| home.database == 0);
     let mut found = Found::default();
-    for home in shared {
-        found.add(of_home(cluster, home, Stops::Start, options)?);
+    for home in shared.filter(|home| right_map(cluster, home).is_none()) {
+        let map = map_of_home(cluster, home, logged.as_ref(), options)?;
+        found.add(became(cluster, home, Stops::Start, map));
     }
     let mapped = with_drafts(cluster, &found.drafts)?;
     let cluster = mapped.as_ref().unwrap_or(cluster);
     let own = cluster.homes.iter().filter(|home| home.database != 0);
-    for home in own.filter(|home| is_first_home(cluster, home)) {
-        found.add(of_home(cluster, home, Stops::Other, options)?);
+    let own = own.filter(|home| is_first_home(cluster, home));
+    for home in own.filter(|home| right_map(cluster, home).is_none()) {
+        let map = map_of_home(cluster, home, logged.as_ref(), options)?;
+        found.add(became(cluster, home, Stops::Other, map));
     }
     Ok(found)
 }
 
-fn of_home(
+/// What becomes of the map of a directory.
+fn became(
     cluster: &Cluster,
     home: &DatabaseDirectory,
     stops: Stops,
-    options: &StartOptions<'_>,
-) -> Result<Found> {
-    let mut found = Found::default();
-    if right_map(cluster, home).is_some() {
-        return Ok(found);
-    }
+    map: std::result::Result<Map, String>,
+) -> Found {
     let path = format!("{}/pg_filenode.map", home.folder);
-    let map = match mapped_catalogs(cluster, home) {
+    let mut found = Found::default();
+    match map {
+        Ok(map) => found.drafts.push(draft(cluster, &path, map)),
+        Err(why) => found.leave_open(&path, stops, why),
+    }
+    found
+}
+
+/// By WAL, else by the files of the directory.
+fn map_of_home(
+    cluster: &Cluster,
+    home: &DatabaseDirectory,
+    maps: Option<&LoggedMaps>,
+    options: &StartOptions<'_>,
+) -> Result<std::result::Result<Map, String>> {
+    if let Some(map) = logged(cluster, home, maps) {
+        return Ok(Ok(map));
+    }
+    Ok(match mapped_catalogs(cluster, home) {
         Some(catalogs) => match born(cluster, home, &catalogs)? {
             Err(why) => {
                 let rewritten = rewritten(cluster, home, &catalogs, options)?;
@@ -65,12 +88,7 @@ fn of_home(
             born => born,
         },
         None => Err("no other map that can be read says which catalogs it holds".into()),
-    };
-    match map {
-        Ok(map) => found.drafts.push(draft(cluster, &path, map)),
-        Err(why) => found.leave_open(&path, stops, why),
-    }
-    Ok(found)
+    })
 }
 
 fn right_map(cluster: &Cluster, home: &DatabaseDirectory) -> Option<RelationMap> {
@@ -88,17 +106,21 @@ pub(super) struct Mapped {
     pub(super) layouts: Option<Vec<ColumnLayout>>,
     /// Of an index, its table.
     pub(super) table: Option<Oid>,
+    /// Of a TOAST table, the table whose values it has.
+    pub(super) owner: Option<Oid>,
 }
 
 impl Mapped {
     fn of(oid: Oid, may_be_empty: bool, relation: Option<&Relation>) -> Self {
         let index = relation.and_then(|own| own.index.as_ref());
+        let toast = relation.filter(|own| own.kind == RelKind::Toast);
         Mapped {
             oid,
             may_be_empty,
             natts: relation.map(|own| own.relnatts),
             layouts: relation.and_then(|own| own.layouts.clone()),
             table: index.map(|own| own.table),
+            owner: toast.map(|own| own.toast_of),
         }
     }
 
@@ -155,11 +177,11 @@ fn mapped_catalogs(cluster: &Cluster, home: &DatabaseDirectory) -> Option<Catalo
 }
 
 /// A map that was made, and how sure it is.
-struct Map {
-    bytes: Vec<u8>,
-    why: Vec<String>,
+pub(super) struct Map {
+    pub(super) bytes: Vec<u8>,
+    pub(super) why: Vec<String>,
     /// Files that belong to nothing.
-    nobodys: Vec<String>,
+    pub(super) nobodys: Vec<String>,
 }
 
 /// Every catalog in the file that has its own number, where nothing says that one was written anew.
@@ -200,9 +222,11 @@ fn born(
         "the files of all {} catalogs and indexes are there under the numbers that they were born with, which they lose when they are rewritten",
         oids.len()
     );
+    let mut why = vec![catalogs.why.clone(), born];
+    why.extend(nobodys.is_empty().then(|| NO_OTHERS.to_owned()));
     Ok(Ok(Map {
         bytes,
-        why: vec![catalogs.why.clone(), born],
+        why,
         nobodys: names.collect(),
     }))
 }
@@ -239,7 +263,7 @@ fn rewritten(
     );
     let map = bytes.map(|bytes| Map {
         bytes,
-        why: vec![catalogs.why.clone(), evidence],
+        why: vec![catalogs.why.clone(), evidence, NO_OTHERS.to_owned()],
         nobodys: Vec::new(),
     });
     Ok(map.ok_or_else(|| "so many mappings have no room in a map".into()))
@@ -304,7 +328,7 @@ fn draft(cluster: &Cluster, path: &str, map: Map) -> Draft {
     let draft = draft_of(cluster, path, map.bytes);
     let draft = map.why.into_iter().fold(draft, Draft::because);
     if map.nobodys.is_empty() {
-        return draft.because("every other file of the directory is that of a relation");
+        return draft;
     }
     let draft = Draft {
         safety: Safety::Lossy,
@@ -317,7 +341,7 @@ fn draft(cluster: &Cluster, path: &str, map: Map) -> Draft {
 }
 
 /// Relations with files in a directory, by number, with the bytes of their first segment.
-fn files(cluster: &Cluster, directory: &str) -> BTreeMap<Oid, u64> {
+pub(super) fn files(cluster: &Cluster, directory: &str) -> BTreeMap<Oid, u64> {
     let source = cluster.source().as_ref();
     let entries = source.list(directory).unwrap_or_default().into_iter();
     let files = entries.filter(|entry| entry.kind == EntryKind::File);

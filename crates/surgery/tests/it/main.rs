@@ -20,5 +20,6 @@ mod random_injuries;
 mod safety;
 mod start_again;
 mod start_evidence;
+mod start_maps;
 mod start_older_control;
 mod start_versions;

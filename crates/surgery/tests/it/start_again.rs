@@ -6,7 +6,6 @@ use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
 use pgclinic_explain::server_messages::explain_message;
-use pgclinic_format::RelationMap;
 use pgclinic_model::document::TableFates;
 use pgclinic_model::plan::Safety;
 use pgclinic_servers::{
@@ -287,41 +286,4 @@ fn a_sound_cluster_gets_no_plan() {
     assert_eq!(count, "0");
     running.stop(StopMode::Immediate).expect("an end");
     assert_eq!(plan(&copy.pgdata), None, "a crash is recovered from");
-}
-
-#[test]
-fn the_map_of_catalogs_that_were_written_anew_follows_from_rows_and_entries() {
-    // VACUUM FULL pg_database gave it and its indexes other files.
-    let copy = copy_of(&seed(&server(15), Checksums::On));
-    let map = copy.pgdata.join("global/pg_filenode.map");
-    let whole = fs::read(&map).expect("a map");
-    fs::remove_file(&map).expect("a map");
-    let plan = plan(&copy.pgdata).expect("a plan");
-    let journals = tempfile::tempdir().expect("a directory");
-    carry_out(&copy.pgdata, &plan, &journals.path().join("journal"));
-    let mappings = |bytes: &[u8]| {
-        let mut all = RelationMap::parse(bytes).expect("a map").mappings;
-        all.sort_unstable();
-        all
-    };
-    let made = fs::read(&map).expect("a map");
-    assert_eq!(mappings(&made), mappings(&whole));
-    assert_eq!(plan.cures[0].safety, Safety::Exact);
-    let mut running = copy.start().expect("a server");
-    assert_eq!(value(&running, "SELECT count(*) > 2 FROM pg_database"), "t");
-    running.stop(StopMode::Fast).expect("an end");
-}
-
-#[test]
-fn the_map_of_catalogs_that_were_written_anew_is_not_guessed_after_a_crash() {
-    let copy = copy_of(&seed(&server(15), Checksums::On));
-    let mut running = copy.start().expect("a server");
-    execute(&running, "CREATE TABLE later (id int)");
-    running.stop(StopMode::Immediate).expect("an end");
-    fs::remove_file(copy.pgdata.join("global/pg_filenode.map")).expect("a map");
-    let plan = plan(&copy.pgdata).expect("an answer");
-    assert_eq!(plan.cures, []);
-    let open = plan.not_healed.iter();
-    let open: Vec<&str> = open.map(|own| own.path.as_str()).collect();
-    assert_eq!(open, ["global/pg_filenode.map"]);
 }
