@@ -7,6 +7,7 @@ mod files;
 mod foreign_control;
 mod last_checkpoint;
 mod logged_maps;
+mod logged_tablespaces;
 mod older_control;
 mod pages;
 mod recovery;
@@ -31,6 +32,7 @@ pub use block_history::{
 pub use counters::WalCounters;
 pub use files::{Timelines, WalFile, WalFiles, history_path};
 pub use logged_maps::{LoggedMap, LoggedMaps};
+pub use logged_tablespaces::LoggedTablespace;
 pub use pages::SegmentPages;
 pub(crate) use recovery::is_signalled;
 pub use recovery::{LabelState, Recovery, Start, StartKind};

@@ -232,8 +232,8 @@ fn found(cluster: &Cluster, options: &StartOptions<'_>) -> Result<Found> {
     Ok(found)
 }
 
-/// What is done about WAL, with the tablespaces that no link leads to where a label of a backup is
-/// set aside: their rows have numbers, too.
+/// What is done about WAL, with the tablespaces that no link leads to, and to which the server that
+/// starts makes none: their rows have numbers, too.
 fn with_links(cluster: &Cluster, options: &StartOptions<'_>) -> Result<Found> {
     let Some(links) = tablespace_links::found(cluster) else {
         return recovery::found(cluster, options);
@@ -241,7 +241,8 @@ fn with_links(cluster: &Cluster, options: &StartOptions<'_>) -> Result<Found> {
     let mut found = recovery::found(&links.linked, options)?;
     let sets_aside = [reset_wal::NAME, backup_label::SET_ASIDE];
     let is_needed = |draft: &Draft| sets_aside.contains(&draft.name);
-    if found.drafts.iter().any(is_needed) {
+    let makes_none = !tablespace_links::are_made_by_server(cluster);
+    if makes_none || found.drafts.iter().any(is_needed) {
         found.drafts.insert(0, links.draft);
         return Ok(found);
     }

@@ -1,5 +1,5 @@
-//! Links in pg_tblspc that a start from a backup would make by `tablespace_map`. Where the label of
-//! the backup is set aside, the server makes none.
+//! Links in pg_tblspc that are not there. A start from a backup makes them by `tablespace_map`; where
+//! there is no label of a backup, or it is set aside, the server makes none.
 //!
 //! Truth: `read_tablespace_map` in `src/backend/access/transam/xlogrecovery.c`.
 
@@ -8,8 +8,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use pgclinic_cluster::{Cluster, OpenOptions};
-use pgclinic_format::Oid;
+use pgclinic_cluster::{Cluster, ForkFiles, HeapScan, OpenOptions};
+use pgclinic_format::oid::PG_TABLESPACE;
+use pgclinic_format::types::FIRST_NORMAL_OID;
+use pgclinic_format::{Fork, Oid};
 use pgclinic_model::plan::{Change, Safety};
 use pgclinic_source::{DataDirectory, Presence, read_all};
 
@@ -22,18 +24,53 @@ const MAP: &str = "tablespace_map";
 /// More than any has.
 const MAP_BYTES: u64 = 1 << 20;
 
-/// A tablespace of the map.
+/// A tablespace, and who says where it is.
 struct Mapped {
     oid: Oid,
     target: PathBuf,
+    by: String,
 }
 
-/// The tablespaces of the map that have no link.
+/// The tablespaces that have no link, as far as anything says where they are.
 fn unlinked(cluster: &Cluster) -> Vec<Mapped> {
     let source = cluster.source().as_ref();
     let text = read_all(source, MAP, MAP_BYTES).unwrap_or_default();
-    let is_missing = |own: &Mapped| source.list(&link(own.oid)).is_err();
-    mapped(&text).into_iter().filter(is_missing).collect()
+    let is_missing = |oid: Oid| source.list(&link(oid)).is_err();
+    let mut unlinked = mapped(&text);
+    unlinked.retain(|own| is_missing(own.oid));
+    let mut lost = named(cluster);
+    lost.retain(|oid| is_missing(*oid) && unlinked.iter().all(|own| own.oid != *oid));
+    if lost.is_empty() {
+        return unlinked;
+    }
+    let logged = cluster.logged_tablespaces().into_iter();
+    let logged = logged.filter(|(oid, _)| lost.contains(oid));
+    unlinked.extend(logged.map(|(oid, own)| Mapped {
+        oid,
+        target: own.path.into(),
+        by: format!("the record of CREATE TABLESPACE at {} in WAL", own.at),
+    }));
+    unlinked
+}
+
+/// Those that pg_tablespace has besides the two that need no link.
+fn named(cluster: &Cluster) -> BTreeSet<Oid> {
+    let mut named = BTreeSet::new();
+    let shared = cluster.homes.iter().find(|home| home.database == 0);
+    let catalog = cluster.catalog(0);
+    let relation = catalog.relations.get(&PG_TABLESPACE);
+    let layouts = relation.and_then(|own| own.layouts.as_deref());
+    let (Some(home), Some(relation), Some(layouts)) = (shared, relation, layouts) else {
+        return named;
+    };
+    let forks = cluster.files(home).unwrap_or_default();
+    let is_own = |own: &&ForkFiles| own.filenode == relation.filenode && own.fork == Fork::Main;
+    if let Some(files) = forks.iter().find(is_own) {
+        let mut scan = HeapScan::new(cluster, files, layouts);
+        scan.each_that_may_count(|row| named.extend(row.u32(0)));
+    }
+    named.retain(|oid| *oid >= FIRST_NORMAL_OID);
+    named
 }
 
 /// Lines of OID and path; before a line break or backslash of a path stands a backslash.
@@ -53,7 +90,8 @@ fn mapped(text: &[u8]) -> Vec<Mapped> {
     let parsed = lines.iter().filter_map(|line| {
         let (oid, target) = line.split_once(' ')?;
         let (oid, target) = (oid.parse().ok()?, PathBuf::from(target));
-        Some(Mapped { oid, target })
+        let by = MAP.to_owned();
+        Some(Mapped { oid, target, by })
     });
     parsed.collect()
 }
@@ -70,7 +108,7 @@ pub(super) fn missing_links(cluster: &Cluster) -> Option<String> {
         .collect();
     (!missing.is_empty()).then(|| {
         format!(
-            "tablespace_map names tablespaces whose links in pg_tblspc are not there ({}): their tables are lost to a server until each link leads to where its files are",
+            "there are tablespaces whose links in pg_tblspc are not there ({}): their tables are lost to a server until each link leads to where its files are",
             missing.join(", ")
         )
     })
@@ -82,7 +120,14 @@ pub(super) struct Links {
     pub(super) linked: Cluster,
 }
 
-/// For directories of the map that hold this cluster's files, and that no server uses.
+/// The server that starts makes links by itself.
+pub(super) fn are_made_by_server(cluster: &Cluster) -> bool {
+    let source = cluster.source().as_ref();
+    let is_there = |path: &str| !Presence::of_file(source, path).is_missing();
+    is_there("backup_label") && is_there(MAP)
+}
+
+/// For directories that are known and hold this cluster's files, and that no server uses.
 pub(super) fn found(cluster: &Cluster) -> Option<Links> {
     let layout = cluster.layout;
     let version = format!("PG_{}_{}", layout.major, layout.catalog_version);
@@ -96,13 +141,14 @@ pub(super) fn found(cluster: &Cluster) -> Option<Links> {
         NAME,
         Safety::Lossy,
         &link(first.oid),
-        "links to tablespaces are made, to where tablespace_map says that they are",
+        "links to tablespaces are made, to where their files are",
     );
     let mut mounts = Vec::new();
     for (own, why) in &proven {
         mounts.push((own.oid.to_string(), DataDirectory::open(&own.target).ok()?));
         let target = own.target.display().to_string();
-        draft = draft.because(why.clone()).change(
+        let by = format!("{} says that tablespace {} is in {target}", own.by, own.oid);
+        draft = draft.because(by).because(why.clone()).change(
             format!("leads to {target}"),
             Change::Link {
                 path: link(own.oid),
@@ -113,7 +159,7 @@ pub(super) fn found(cluster: &Cluster) -> Option<Links> {
     let source = Mounted::new(Arc::clone(cluster.source()), mounts);
     let linked = Cluster::open(OpenOptions::of(Arc::new(source))).ok()?;
     Some(Links {
-        draft: draft.warn("the server then writes to these directories: where they are those of the server that was backed up, or of another one, both would destroy them. Copy them elsewhere first, and write that into tablespace_map"),
+        draft: draft.warn("the server then writes to these directories: where they are those of the server that was backed up, or of another one, both would destroy them. Copy them elsewhere first, and make the links yourself"),
         linked,
     })
 }

@@ -339,6 +339,42 @@ fn tablespaces_of_a_map_are_linked_where_their_files_are_this_clusters() {
 }
 
 #[test]
+fn a_lost_link_is_made_to_where_wal_says_that_the_tablespace_was_made() {
+    let copy = copy_of(&seed(&server(15), Checksums::On));
+    let space = tempfile::tempdir_in(copy.pgdata.parent().expect("a directory")).expect("a space");
+    run_as().own(space.path()).expect("the server's");
+    let mut running = copy.start().expect("a server");
+    let path = space.path().display().to_string();
+    execute(
+        &running,
+        &format!("CREATE TABLESPACE space LOCATION '{path}'"),
+    );
+    execute(&running, "CREATE TABLE away (id int) TABLESPACE space");
+    execute(&running, "INSERT INTO away SELECT generate_series(1, 500)");
+    execute(&running, "CHECKPOINT");
+    execute(&running, "INSERT INTO away VALUES (501)");
+    let oid = value(
+        &running,
+        "SELECT oid FROM pg_tablespace WHERE spcname = 'space'",
+    );
+    running.stop(StopMode::Immediate).expect("an end");
+    let link = copy.pgdata.join(format!("pg_tblspc/{oid}"));
+    fs::remove_file(&link).expect("a link");
+    let (plan, _journals) = carried_out(&copy.pgdata);
+    let names: Vec<&str> = plan.cures.iter().map(|cure| cure.name.as_str()).collect();
+    assert_eq!(names, ["link-tablespaces"]);
+    assert!(
+        words(&plan).contains("CREATE TABLESPACE"),
+        "{}",
+        words(&plan)
+    );
+    assert_eq!(fs::read_link(&link).expect("a link"), space.path());
+    let mut running = copy.start().expect("a server");
+    assert_eq!(value(&running, "SELECT count(*) FROM away"), "501");
+    running.stop(StopMode::Fast).expect("an end");
+}
+
+#[test]
 fn a_tablespace_without_this_clusters_files_is_not_linked() {
     let (copy, _) = stopped(Checksums::On, &[]);
     let space = tempfile::tempdir().expect("a space");
