@@ -6,6 +6,7 @@ use pgclinic_cluster::wal::{CheckpointState, LabelState, Recovery, StartKind, Wa
 use pgclinic_format::Lsn;
 use pgclinic_format::control_file::places;
 use pgclinic_format::wal::WalReader;
+use pgclinic_model::plan::Safety;
 use pgclinic_model::{plural, verb_of};
 use pgclinic_source::Presence;
 
@@ -123,7 +124,7 @@ pub(super) fn found(cluster: &Cluster, options: &StartOptions<'_>) -> Result<Fou
     let why = why_not(cluster, recovery);
     match (has_control, why) {
         (true, None) => Ok(Vec::from_iter(backup_label::damaged(cluster)).into()),
-        (true, Some(_)) if is_fed(cluster) => Ok(Found::default()),
+        (true, Some(why)) if is_fed(cluster) => without_feed(cluster, &why, options),
         (true, Some(why)) => match backup_label::left(cluster, recovery, &why) {
             Some(draft) => Ok(vec![draft].into()),
             None => reset_wal::found(cluster, &why, options),
@@ -132,6 +133,19 @@ pub(super) fn found(cluster: &Cluster, options: &StartOptions<'_>) -> Result<Fou
         (false, Some(why)) => reset_wal::found(cluster, &why, options),
     }
 }
+
+/// A server that is told where to get WAL needs no cure where that works: the reset is for when it
+/// does not.
+fn without_feed(cluster: &Cluster, why: &str, options: &StartOptions<'_>) -> Result<Found> {
+    let mut found = reset_wal::found(cluster, why, options)?;
+    for draft in &mut found.drafts {
+        draft.safety = Safety::Lossy;
+        draft.warnings.insert(0, FEED_FIRST.into());
+    }
+    Ok(found)
+}
+
+const FEED_FIRST: &str = "restore_command or primary_conninfo says where the server gets WAL from: where that works it starts by itself and loses nothing. Else look for the WAL in an archive first, with --wal DIR. Only then give it up: the server is no standby afterwards, and cannot follow its primary";
 
 /// The recovery that would be without a label.
 pub(super) fn without_label(cluster: &Cluster) -> Option<Recovery> {

@@ -375,6 +375,26 @@ fn a_lost_link_is_made_to_where_wal_says_that_the_tablespace_was_made() {
 }
 
 #[test]
+fn a_standby_without_wal_may_give_it_up_and_is_told_to_look_for_it_first() {
+    let (copy, _) = stopped(Checksums::On, &[]);
+    remove_wal(&copy.pgdata);
+    let settings = copy.pgdata.join("postgresql.auto.conf");
+    let text = "restore_command = 'false'\n";
+    fs::write(&settings, text).expect("settings");
+    let signal = copy.pgdata.join("standby.signal");
+    fs::write(&signal, "").expect("a signal");
+    run_as().own(&signal).expect("the server's");
+    let (plan, _journals) = carried_out(&copy.pgdata);
+    assert_eq!(plan.cures.len(), 1);
+    assert_eq!(plan.cures[0].safety, Safety::Lossy);
+    assert!(plan.cures[0].warnings[0].contains("--wal"), "{plan:?}");
+    assert!(!signal.exists());
+    let mut running = copy.start().expect("a server");
+    assert_eq!(value(&running, "SELECT count(*) FROM plain"), "3000");
+    running.stop(StopMode::Fast).expect("an end");
+}
+
+#[test]
 fn a_tablespace_without_this_clusters_files_is_not_linked() {
     let (copy, _) = stopped(Checksums::On, &[]);
     let space = tempfile::tempdir().expect("a space");

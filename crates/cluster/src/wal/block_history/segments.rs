@@ -10,7 +10,7 @@
 
 use std::io::Read;
 
-use pgclinic_format::wal::{Shape, WalEnd, WalReader};
+use pgclinic_format::wal::{Event, Shape, WalEnd, WalReader, WholeRecord};
 use pgclinic_format::{ControlFile, Lsn};
 use pgclinic_source::decompressed;
 
@@ -22,7 +22,7 @@ use super::{Evidence, all_copies};
 use crate::cluster::Cluster;
 use crate::wal::files::Timelines;
 use crate::wal::replay::goes_on;
-use crate::wal::{Recovery, StartKind};
+use crate::wal::{LabelState, Recovery, StartKind};
 
 /// More bytes would make a journal that is too long to be read again.
 const BYTES_MAX: u64 = 128 << 20;
@@ -53,7 +53,7 @@ pub struct FoundSegments {
 }
 
 /// What of the WAL that the server reads when it starts is missing in `pg_wal` and is found; `None`
-/// where nothing is missing, or where WAL comes from elsewhere.
+/// where nothing is missing. A backup or standby needs WAL up to where it is consistent.
 ///
 /// # Errors
 ///
@@ -65,11 +65,7 @@ pub fn missing_segments(
     let (Some(control), Some(recovery)) = (cluster.control.trusted(), cluster.recovery()) else {
         return Ok(None);
     };
-    let is_settled = match recovery.start.kind {
-        StartKind::Settled => true,
-        StartKind::Crash => false,
-        StartKind::Backup | StartKind::Archive => return Ok(None),
-    };
+    let is_settled = recovery.start.kind == StartKind::Settled;
     if cluster.is_running() || cluster.is_partial() || recovery.files.is_unreadable {
         return Ok(None);
     }
@@ -137,6 +133,20 @@ impl<'a> ChainSearch<'a> {
         search.decide(shape.segment_number(self.from)..=last)
     }
 
+    /// Up to where the server needs WAL before it lets anybody in, where that is farther than the
+    /// checkpoint.
+    fn consistent_from(&self) -> Option<Lsn> {
+        let is_from_standby =
+            matches!(&self.recovery.label, LabelState::Read(label) if label.from_standby);
+        let is_by_control = self.recovery.start.kind == StartKind::Archive || is_from_standby;
+        is_by_control.then_some(self.control.min_recovery_point)
+    }
+
+    /// The end of the backup is waited for.
+    fn awaits_backup_end(&self) -> bool {
+        self.recovery.start.kind == StartKind::Backup && self.consistent_from().is_none()
+    }
+
     /// Reads them as far as they hang together; where that ends, and whether it is their end.
     fn read<'h>(&self, history: &'h OneHistory) -> (CopiedPages<'h>, Lsn, Result<Lsn, String>)
     where
@@ -146,9 +156,13 @@ impl<'a> ChainSearch<'a> {
         let pages = CopiedPages::new(shape, self.copies, self.timelines, history);
         let mut reader = WalReader::new(pages, shape, self.from);
         let at = self.control.checkpoint_lsn;
-        let mut is_met = false;
+        let (mut is_met, mut awaits_end) = (false, self.awaits_backup_end());
         let end = loop {
             let broken = match reader.read_whole() {
+                Ok(record) if awaits_end && self.is_backup_end(&record) => {
+                    awaits_end = false;
+                    continue;
+                }
                 Ok(record) if record.lsn == at => {
                     let own = record.parse();
                     is_met = own.is_ok_and(|own| is_checkpoint_of(&own, shape.major, self.control));
@@ -167,6 +181,10 @@ impl<'a> ChainSearch<'a> {
         let reached = end.unwrap_or_else(|end| end.record);
         let outcome = match end {
             Ok(end) if is_met => Ok(end),
+            Err(end) if is_met && awaits_end => Err(format!(
+                "WAL is found up to {}, before the end of the backup",
+                end.record
+            )),
             Err(end) if is_met => self.last_record(end),
             Ok(_) => Err("it is not the one that the control file has".to_owned()),
             Err(end) => Err(end.to_string()),
@@ -180,8 +198,22 @@ impl<'a> ChainSearch<'a> {
         (reader.into_pages(), reached, outcome)
     }
 
+    /// The record with which the backup of the label ended.
+    fn is_backup_end(&self, record: &WholeRecord<'_>) -> bool {
+        let major = self.recovery.shape.major;
+        let start = self.recovery.start.redo;
+        let own = record.parse();
+        own.is_ok_and(|own| Event::of(&own, major) == Event::BackupEnd(start))
+    }
+
     /// Where WAL ends by itself, and is not broken off.
     fn last_record(&self, end: WalEnd) -> Result<Lsn, String> {
+        if let Some(needed) = self.consistent_from().filter(|needed| end.record < *needed) {
+            return Err(format!(
+                "WAL is found up to {}, and the server needs it up to {needed}",
+                end.record
+            ));
+        }
         let number = self.recovery.shape.segment_number(end.at);
         let is_cut = end.at > end.record && !self.copies.has(number, self.timelines);
         if is_cut {
@@ -190,7 +222,9 @@ impl<'a> ChainSearch<'a> {
                 end.at
             ));
         }
-        if let Some(page) = goes_on(self.cluster.source().as_ref(), self.recovery, end) {
+        let source = self.cluster.source().as_ref();
+        let is_crash = self.recovery.start.kind == StartKind::Crash;
+        if let Some(page) = goes_on(source, self.recovery, end).filter(|_| is_crash) {
             return Err(format!(
                 "WAL goes on at {page}, and no directory has all from {} on",
                 end.record
