@@ -324,6 +324,13 @@ fn read_major_and_control(source: &dyn Source) -> Result<(Option<u16>, ControlSt
         version => version,
     };
     let control = read_control(source)?;
+    let by_control = control.trusted();
+    let by_control = by_control.and_then(|own| Layout::of_catalog_version(own.catalog_version_no));
+    if let (Ok(Some(major)), Some(layout)) = (&version, by_control)
+        && layout.major == *major
+    {
+        return Ok((Some(*major), control));
+    }
     match major_of_others(source, &control) {
         Some(major) => Ok((Some(major), control)),
         None => Ok((version?, control)),
