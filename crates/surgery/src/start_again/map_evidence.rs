@@ -4,11 +4,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use pgclinic_check::{CheckOptions, check_cluster};
-use pgclinic_cluster::{Cluster, Comparison, DatabaseDirectory, HeapScan};
+use pgclinic_cluster::{Cluster, Comparison, DatabaseDirectory, ForkFiles, HeapScan};
 use pgclinic_format::{ColumnLayout, Fork, Oid};
 use pgclinic_model::{Level, Selection, Severity, plural, verb_of};
 use pgclinic_spill::MemoryPlan;
 
+use super::agreeing_entries::RowKeys;
 use super::relation_maps::{Mapped, draft_of, map_of};
 use super::{StartOptions, with_drafts};
 use crate::error::Result;
@@ -52,10 +53,6 @@ impl Rewritten<'_> {
     /// The file of each catalog; why not, where evidence leaves a choice, or a file belongs to
     /// none.
     pub(super) fn map(&self) -> Result<std::result::Result<BTreeMap<Oid, Oid>, String>> {
-        if !self.cluster.may_compare(Comparison::ForksOfRelation) {
-            let why = "tables and indexes are of different moments until a recovery ran";
-            return Ok(Err(why.into()));
-        }
         let (moved, born): (Vec<&Mapped>, Vec<&Mapped>) = {
             let all = self.catalogs.iter();
             all.partition(|own| own.lacks_its_file(self.files))
@@ -101,7 +98,7 @@ impl Rewritten<'_> {
             map.insert(index.oid, number);
         }
         let all: Vec<Oid> = map.values().copied().collect();
-        if self.is_sound(&map, &all)? {
+        if !self.is_of_one_moment() || self.is_sound(&map, &all)? {
             return Ok(Ok(map));
         }
         Ok(Err("the check finds damage with every map".into()))
@@ -133,7 +130,8 @@ impl Rewritten<'_> {
     ) -> Result<Vec<Oid>> {
         let like = self.tables_like(toast, free);
         let owner = toast.owner.and_then(|owner| map.get(&owner)).copied();
-        let Some(owner) = owner.filter(|_| like.len() > 1) else {
+        let is_checked = like.len() > 1 && self.is_of_one_moment();
+        let Some(owner) = owner.filter(|_| is_checked) else {
             return Ok(like);
         };
         let mut sound = Vec::new();
@@ -148,15 +146,11 @@ impl Rewritten<'_> {
     }
 
     fn has_rows_of(&self, number: Oid, layouts: &[ColumnLayout]) -> bool {
-        let (cluster, home) = (self.cluster, self.home);
-        let Ok(forks) = cluster.files(home) else {
+        let Some(files) = self.main_fork(number) else {
             return false;
         };
-        let mut forks = forks.into_iter();
-        let main = forks.find(|own| own.filenode == number && own.fork == Fork::Main);
-        let Some(files) = main else { return false };
         let (mut rows, mut others) = (0u64, 0u64);
-        let mut scan = HeapScan::new(cluster, &files, layouts);
+        let mut scan = HeapScan::new(self.cluster, &files, layouts);
         scan.each_row(|row| {
             let count = usize::from(row.tuple.attribute_count());
             let is_own = count == layouts.len();
@@ -179,6 +173,38 @@ impl Rewritten<'_> {
         Ok(())
     }
 
+    /// What indexes have was written to disk with what their tables have: of a crash the tables are
+    /// those after recovery, and the indexes are not.
+    fn is_of_one_moment(&self) -> bool {
+        self.cluster.may_compare(Comparison::ForksOfRelation)
+    }
+
+    fn main_fork(&self, number: Oid) -> Option<ForkFiles> {
+        let forks = self.cluster.files(self.home).ok()?;
+        let mut forks = forks.into_iter();
+        forks.find(|own| own.filenode == number && own.fork == Fork::Main)
+    }
+
+    /// The only file whose entries name rows of the table that have their keys.
+    fn agreeing_index(
+        &self,
+        index: &Mapped,
+        map: &BTreeMap<Oid, Oid>,
+        free: &BTreeSet<Oid>,
+    ) -> Option<Oid> {
+        let oid = index.table?;
+        let table = self.catalogs.iter().find(|own| own.oid == oid)?;
+        let files = self.main_fork(*map.get(&oid)?)?;
+        let (columns, own) = (table.layouts.as_deref()?, index.layouts.as_deref()?);
+        let keys = RowKeys::read(self.cluster, &files, columns, &index.keys);
+        let is_fit = |number: &&Oid| {
+            let files = self.main_fork(**number);
+            files.is_some_and(|files| keys.fit(self.cluster, &files, own))
+        };
+        let mut fits = free.iter().filter(is_fit);
+        fits.next().copied().filter(|_| fits.next().is_none())
+    }
+
     /// The only file whose entries are those of the table's rows.
     fn index_of(
         &self,
@@ -186,6 +212,9 @@ impl Rewritten<'_> {
         map: &BTreeMap<Oid, Oid>,
         free: &BTreeSet<Oid>,
     ) -> Result<Option<Oid>> {
+        if !self.is_of_one_moment() {
+            return Ok(self.agreeing_index(index, map, free));
+        }
         let table = index.table.and_then(|table| map.get(&table)).copied();
         let Some(table) = table else { return Ok(None) };
         let mut found = None;

@@ -9,6 +9,7 @@
 //! for at its start is in `src/backend/postmaster/postmaster.c`,
 //! `src/backend/utils/init/miscinit.c` and `src/backend/access/transam/{xlog,xlogrecovery,slru}.c`.
 
+mod agreeing_entries;
 mod asked;
 mod backup_label;
 mod control_file;

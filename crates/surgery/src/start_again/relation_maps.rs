@@ -7,8 +7,8 @@
 use std::cell::LazyCell;
 use std::collections::BTreeMap;
 
-use pgclinic_cluster::wal::LoggedMaps;
-use pgclinic_cluster::{Cluster, DatabaseDirectory, ReadGap, RelKind, Relation};
+use pgclinic_cluster::wal::{LoggedMaps, ReplaySpace, StartKind};
+use pgclinic_cluster::{Cluster, Comparison, DatabaseDirectory, ReadGap, RelKind, Relation};
 use pgclinic_format::build::put_u32;
 use pgclinic_format::index_page::AccessMethod;
 use pgclinic_format::oid::{PG_AUTHID, PG_DATABASE, PG_TABLESPACE};
@@ -17,6 +17,7 @@ use pgclinic_format::{ColumnLayout, HeapTuple, LpFlags, Oid, Page, RelationMap};
 use pgclinic_model::plan::Safety;
 use pgclinic_model::plural;
 use pgclinic_source::EntryKind;
+use pgclinic_spill::{MemoryPlan, Part};
 
 use super::databases::is_first_home;
 use super::logged_map::logged;
@@ -106,6 +107,8 @@ pub(super) struct Mapped {
     pub(super) layouts: Option<Vec<ColumnLayout>>,
     /// Of an index, its table.
     pub(super) table: Option<Oid>,
+    /// Its columns in the table, counted from 1.
+    pub(super) keys: Vec<i16>,
     /// Of a TOAST table, the table whose values it has.
     pub(super) owner: Option<Oid>,
 }
@@ -120,6 +123,7 @@ impl Mapped {
             natts: relation.map(|own| own.relnatts),
             layouts: relation.and_then(|own| own.layouts.clone()),
             table: index.map(|own| own.table),
+            keys: index.map_or_else(Vec::new, |own| own.keys.clone()),
             owner: toast.map(|own| own.toast_of),
         }
     }
@@ -238,6 +242,15 @@ fn rewritten(
     catalogs: &Catalogs,
     options: &StartOptions<'_>,
 ) -> Result<std::result::Result<Map, String>> {
+    let mut replayed = None;
+    if !cluster.may_compare(Comparison::ForksOfRelation) {
+        replayed = self::replayed(cluster, options);
+        if replayed.is_none() {
+            let why = "tables and indexes are of different moments until a recovery ran, and not all WAL for it is there";
+            return Ok(Err(why.into()));
+        }
+    }
+    let cluster = replayed.as_ref().unwrap_or(cluster);
     let files = files(cluster, &home.folder);
     let rewritten = Rewritten {
         cluster,
@@ -256,8 +269,13 @@ fn rewritten(
         .map(|(oid, number)| format!("{oid} in {number}"))
         .collect();
     let bytes = map_of(cluster.layout.relation_map_bytes, &pairs);
+    let proof = if replayed.is_some() {
+        "as recovery leaves them, no other file has rows of these columns, and entries of no other index name rows that have their keys; every file of the directory is accounted for, and so are the"
+    } else {
+        "no other file has rows of these columns, and no other index leads to all of the rows and to no others; the full check finds no damage in the"
+    };
     let evidence = format!(
-        "rewritten were {}: no other file has rows of these columns, and no other index leads to all of the rows and to no others; the full check finds no damage in the {} of this map",
+        "rewritten were {}: {proof} {} of this map",
         moved.join(", "),
         plural(pairs.len(), "file")
     );
@@ -267,6 +285,18 @@ fn rewritten(
         nobodys: Vec::new(),
     });
     Ok(map.ok_or_else(|| "so many mappings have no room in a map".into()))
+}
+
+/// The cluster as a recovery leaves it that reads all of its WAL.
+fn replayed(cluster: &Cluster, options: &StartOptions<'_>) -> Option<Cluster> {
+    let is_crash = cluster.recovery()?.start.kind == StartKind::Crash;
+    let memory = MemoryPlan::default();
+    let space = ReplaySpace {
+        memory: memory.part(Part::ReplayedPages),
+        spill_folder: Some(options.temp_folder),
+    };
+    let (replayed, what) = cluster.replayed(&space).filter(|_| is_crash)?;
+    what.is_complete.then_some(replayed)
 }
 
 /// Rows of the file have as many columns as one of these catalogs, or nobody knows how many.

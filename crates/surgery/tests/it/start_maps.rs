@@ -8,7 +8,7 @@ use pgclinic_format::RelationMap;
 use pgclinic_model::plan::Safety;
 use pgclinic_servers::{Checksums, Server, StopMode};
 use pgclinic_surgery::start_again::StartPlan;
-use pgclinic_testkit::{TempCopy, copy_of, execute, seed, server, value};
+use pgclinic_testkit::{TempCopy, copy_of, execute, run_as, seed, server, value};
 
 use crate::start_again::{carry_out, plan};
 
@@ -118,17 +118,47 @@ fn without_wal_a_toast_table_is_the_one_that_no_other_catalog_has() {
 }
 
 #[test]
-fn after_a_crash_without_wal_of_it_a_map_of_rewritten_catalogs_is_not_guessed() {
+fn after_a_crash_without_wal_of_it_entries_of_indexes_name_rows_with_their_keys() {
     let copy = copy_of(&seed(&server(15), Checksums::On));
     let mut running = copy.start().expect("a server");
-    execute(&running, "VACUUM FULL pg_database");
+    for table in [
+        "pg_proc",
+        "pg_class",
+        "pg_attribute",
+        "pg_type",
+        "pg_database",
+    ] {
+        execute(&running, &format!("VACUUM FULL {table}"));
+    }
     forget_wal(&running);
-    execute(&running, "CREATE TABLE later (id int)");
+    execute(&running, "CREATE TABLE later (id int PRIMARY KEY)");
+    execute(&running, "DROP TABLE filler");
+    let own = map_of(&running);
     running.stop(StopMode::Immediate).expect("an end");
-    fs::remove_file(copy.pgdata.join("global/pg_filenode.map")).expect("a map");
-    let plan = plan(&copy.pgdata).expect("an answer");
-    assert_eq!(plan.cures, []);
-    let open = plan.not_healed.iter();
-    let open: Vec<&str> = open.map(|own| own.path.as_str()).collect();
-    assert_eq!(open, ["global/pg_filenode.map"]);
+    for map in [own.as_str(), "global/pg_filenode.map"] {
+        let (plan, whole, made) = healed(&copy.pgdata, map);
+        assert_eq!(plan.cures[0].safety, Safety::Exact, "{plan:?}");
+        assert_eq!(mappings(&made), mappings(&whole));
+    }
+    starts(&copy, "SELECT count(*) FROM later", "0");
+}
+
+#[test]
+fn two_files_that_may_be_the_same_catalog_lead_to_no_map() {
+    let copy = copy_of(&seed(&server(15), Checksums::On));
+    let mut running = copy.start().expect("a server");
+    execute(&running, "VACUUM FULL pg_class");
+    forget_wal(&running);
+    let map = copy.pgdata.join(map_of(&running));
+    let class = value(&running, "SELECT pg_relation_filepath('pg_class')");
+    running.stop(StopMode::Immediate).expect("an end");
+    fs::remove_file(&map).expect("a map");
+    let other = map.with_file_name("99999");
+    fs::copy(copy.pgdata.join(class), &other).expect("a copy");
+    run_as().own(&other).expect("the server's");
+    assert_eq!(
+        plan(&copy.pgdata),
+        None,
+        "nobody knows which it is, and the server starts"
+    );
 }
