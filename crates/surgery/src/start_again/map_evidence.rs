@@ -14,9 +14,6 @@ use super::relation_maps::{Mapped, draft_of, map_of};
 use super::{StartOptions, with_drafts};
 use crate::error::Result;
 
-/// Files that are tried for one index. More are of a cluster that was rewritten as a whole.
-const TRIED_MAX: usize = 24;
-
 /// A home whose map is lost, with what its map must hold.
 pub(super) struct Rewritten<'a> {
     pub(super) cluster: &'a Cluster,
@@ -80,7 +77,7 @@ impl Rewritten<'_> {
                 return Ok(Err(why));
             }
         }
-        if free.len() != indexes.len() || free.len() > TRIED_MAX {
+        if free.len() != indexes.len() {
             let why = format!(
                 "{} {} left for {}",
                 plural(free.len(), "file"),
@@ -90,7 +87,7 @@ impl Rewritten<'_> {
             return Ok(Err(why));
         }
         for index in indexes {
-            let Some(number) = self.index_of(index, &map, &free)? else {
+            let Some(number) = self.agreeing_index(index, &map, &free) else {
                 let why = format!("no file, or several, can be the index {}", index.oid);
                 return Ok(Err(why));
             };
@@ -203,32 +200,6 @@ impl Rewritten<'_> {
         };
         let mut fits = free.iter().filter(is_fit);
         fits.next().copied().filter(|_| fits.next().is_none())
-    }
-
-    /// The only file whose entries are those of the table's rows.
-    fn index_of(
-        &self,
-        index: &Mapped,
-        map: &BTreeMap<Oid, Oid>,
-        free: &BTreeSet<Oid>,
-    ) -> Result<Option<Oid>> {
-        if !self.is_of_one_moment() {
-            return Ok(self.agreeing_index(index, map, free));
-        }
-        let table = index.table.and_then(|table| map.get(&table)).copied();
-        let Some(table) = table else { return Ok(None) };
-        let mut found = None;
-        for number in free {
-            let mut tried = map.clone();
-            tried.insert(index.oid, *number);
-            if !self.is_sound(&tried, &[table, *number])? {
-                continue;
-            }
-            if found.replace(*number).is_some() {
-                return Ok(None);
-            }
-        }
-        Ok(found)
     }
 
     /// The full check finds no damage in these files with this map.
