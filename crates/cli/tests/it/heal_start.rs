@@ -6,7 +6,7 @@ use crate::common::{files, pgclinic, text};
 use crate::heal::{document, refused};
 use pgclinic_model::document::{CureOutcome, HealOutcome};
 use pgclinic_servers::{Checksums, StopMode};
-use pgclinic_testkit::{TempCopy, copy_of, execute, seed, server, value};
+use pgclinic_testkit::{TempCopy, as_primary, copy_of, execute, plain_backup, seed, server, value};
 
 /// A cluster after a shutdown, with these statements done.
 fn stopped(sql: &[&str]) -> TempCopy {
@@ -45,6 +45,27 @@ fn what_nothing_brings_back_is_damage_that_remains() {
     assert_eq!(why.len(), 2, "{why:?}");
     assert!(why[1].contains("the WAL is not given up"), "{why:?}");
     assert_eq!(files(&copy.pgdata), before, "nothing is written");
+}
+
+#[test]
+fn a_standby_gets_the_wal_that_it_lacks_from_an_archive() {
+    let copy = copy_of(&seed(&server(15), Checksums::On));
+    let mut running = copy.start_with(&as_primary()).expect("a server");
+    let folder = copy.pgdata.with_extension("standby");
+    plain_backup(&copy, &running, &folder, &["--wal-method=none"]);
+    execute(&running, "CREATE TABLE later (id int)");
+    running.stop(StopMode::Fast).expect("an end");
+    let signal = folder.join("standby.signal");
+    fs::write(&signal, "").expect("a signal");
+    let wal = copy.pgdata.join("pg_wal");
+    let line = ["heal", text(&folder), "--wal", text(&wal)];
+    let planned = pgclinic(&[&line[..], &["--format", "json"]].concat()).exits(3);
+    let planned = document(&planned);
+    assert!(!planned.cures.is_empty());
+    let is_segment = |name: &str| name == "restore-wal-segment";
+    assert!(planned.cures.iter().all(|cure| is_segment(&cure.name)));
+    let without = document(&pgclinic(&["heal", text(&folder), "--format", "json"]).exits(3));
+    assert_eq!(without.cures[0].name, "reset-wal");
 }
 
 /// A cluster with five thousand transactions in two tables, every fifth rolled back, whose rows are
