@@ -1,5 +1,5 @@
-//! Which table an index is of, where its pages need not be of the same moment as the table's: nearly
-//! every entry names a row that has its key, and those of another index do not.
+//! Which table an index is of, where its pages need not be of the same moment as the table's:
+//! nearly every entry names a row that has its key, and those of another index do not.
 
 use std::collections::BTreeMap;
 

@@ -1,5 +1,5 @@
-//! Links in pg_tblspc that are not there. A start from a backup makes them by `tablespace_map`; where
-//! there is no label of a backup, or it is set aside, the server makes none.
+//! Links in pg_tblspc that are not there. A start from a backup makes them by `tablespace_map`;
+//! where there is no label of a backup, or it is set aside, the server makes none.
 //!
 //! Truth: `read_tablespace_map` in `src/backend/access/transam/xlogrecovery.c`.
 
