@@ -45,12 +45,12 @@ pub(crate) fn layout_of_wal(source: &dyn Source) -> Option<&'static Layout> {
     let files = source.list("pg_wal").unwrap_or_default().into_iter();
     let segments =
         files.filter(|entry| entry.kind == EntryKind::File && is_segment_name(&entry.name));
-    let mut told = segments.take(SEGMENTS_TRIED).filter_map(|segment| {
+    let mut magics = segments.take(SEGMENTS_TRIED).filter_map(|segment| {
         let mut magic = [0; 2];
         let path = format!("pg_wal/{}", segment.name);
         let read = source.read_at(&path, 0, &mut magic).ok()?;
         let magic = (read == magic.len()).then(|| u16::from_le_bytes(magic))?;
         LAYOUTS.iter().find(|layout| layout.wal_magic == magic)
     });
-    told.next()
+    magics.next()
 }

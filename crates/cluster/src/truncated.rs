@@ -53,8 +53,8 @@ fn is_of_a_cluster(source: &dyn Source) -> bool {
 
 /// As the folders of databases say it, else as WAL does.
 fn major_of_parts(source: &dyn Source) -> Option<u16> {
-    let told = majors_of_databases(source).into_iter().next();
-    told.or_else(|| layout_of_wal(source).map(|own| own.major))
+    let by_databases = majors_of_databases(source).into_iter().next();
+    by_databases.or_else(|| layout_of_wal(source).map(|own| own.major))
 }
 
 #[cfg(test)]

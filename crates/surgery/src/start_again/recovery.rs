@@ -134,7 +134,7 @@ pub(super) fn found(cluster: &Cluster, options: &StartOptions<'_>) -> Result<Fou
     }
 }
 
-/// A server that is told where to get WAL needs no cure where that works: the reset is for when it
+/// A server that knows where to get WAL needs no cure where that works: the reset is for when it
 /// does not.
 fn without_feed(cluster: &Cluster, why: &str, options: &StartOptions<'_>) -> Result<Found> {
     let mut found = reset_wal::found(cluster, why, options)?;

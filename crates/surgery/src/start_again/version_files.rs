@@ -84,7 +84,7 @@ fn not_settled(cluster: &Cluster, wrong: &[Wrong]) -> Found {
             Stops::Other
         };
         let why = format!(
-            "it says {}, where {} is expected from other files of the kind: neither the control file nor WAL is there to tell which is right. Bring back global/pg_control from a backup first",
+            "it says {}, where {} is expected from other files of the kind: neither the control file nor WAL is there to decide which is right. Bring back global/pg_control from a backup first",
             own.found, cluster.layout.major
         );
         found.leave_open(&own.path, stops, why);

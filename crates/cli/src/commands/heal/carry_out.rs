@@ -3,8 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use pgclinic_model::document::{
-    AppliedHeal, Cure, CureOutcome, CureRequest, HealDocument, HealEvidence, HealOutcome,
-    NotHealed,
+    AppliedHeal, Cure, CureOutcome, CureRequest, HealDocument, HealEvidence, HealOutcome, NotHealed,
 };
 use pgclinic_model::shell_word;
 use pgclinic_surgery::cures::{HealPlan, ProvenPages, check_again, plan_heal, rows_to_save};
@@ -134,9 +133,8 @@ fn settle_unchecked(cures: &mut [Cure]) {
 fn damage_that_stays(listed: &[NotHealed], left: Vec<NotHealed>) -> Vec<NotHealed> {
     let is_of = |one: &NotHealed, other: &NotHealed| fork_of(&one.path) == fork_of(&other.path);
     // No check is of the lock file.
-    let is_left = |own: &&NotHealed| {
-        own.path == LOCK_FILE || left.iter().any(|left| is_of(left, own))
-    };
+    let is_left =
+        |own: &&NotHealed| own.path == LOCK_FILE || left.iter().any(|left| is_of(left, own));
     let mut all: Vec<NotHealed> = listed.iter().filter(is_left).cloned().collect();
     let is_new = |own: &NotHealed| listed.iter().all(|known| !is_of(known, own));
     all.extend(left.into_iter().filter(is_new));

@@ -79,7 +79,10 @@ pub(super) fn damage_elsewhere(
             .is_some_and(|id| roots.contains(id))
     };
     let is_known = |own: &Finding| is_wanted(own) || is_end(own) || is_lost(own) || is_other(own);
-    entries_by_file(document, damage.filter(|own| !is_known(own) && !follows(own)))
+    entries_by_file(
+        document,
+        damage.filter(|own| !is_known(own) && !follows(own)),
+    )
 }
 
 /// Damage in files of which the plan has neither a cure nor a word: whatever else decides what is
@@ -105,7 +108,10 @@ pub(super) fn damage_without_answer(
         let root = own.caused_by.as_deref();
         root.is_some_and(|id| roots.contains(id))
     };
-    entries_by_file(document, damage.filter(|own| !is_answered(own) && !follows(own)))
+    entries_by_file(
+        document,
+        damage.filter(|own| !is_answered(own) && !follows(own)),
+    )
 }
 
 /// The first file of the fork to which a file belongs.
