@@ -40,6 +40,7 @@ pub mod inventory;
 mod leftover_databases;
 mod live_limits;
 mod logged_blocks;
+mod lost_label;
 mod lost_rows;
 mod major;
 mod map_page;

@@ -70,6 +70,44 @@ fn a_standby_gets_the_wal_that_it_lacks_from_an_archive() {
     assert_eq!(without.cures[0].name, "reset-wal");
 }
 
+/// The server would begin at the checkpoint of the control file, and leave pages torn.
+#[test]
+fn a_backup_without_its_label_gets_its_wal_and_then_the_label() {
+    let copy = copy_of(&seed(&server(15), Checksums::On));
+    let kept = as_primary().with("wal_keep_size", "512MB");
+    let mut running = copy.start_with(&kept).expect("a server");
+    let folder = copy.pgdata.with_extension("backup");
+    plain_backup(&copy, &running, &folder, &["--wal-method=none"]);
+    running.stop(StopMode::Fast).expect("an end");
+    fs::remove_file(folder.join("backup_label")).expect("a label");
+    let alone = pgclinic(&["heal", text(&folder), "--format", "json"]);
+    let alone = document(&alone.exits(1));
+    assert_eq!(alone.cures, [], "no WAL is given up");
+    assert_eq!(alone.not_healed[0].path, "backup_label");
+
+    let wal = copy.pgdata.join("pg_wal");
+    let line = [
+        "heal",
+        text(&folder),
+        "--wal",
+        text(&wal),
+        "--format",
+        "json",
+    ];
+    let planned = document(&pgclinic(&line).exits(3));
+    let names = planned.cures.iter().map(|cure| cure.name.as_str());
+    let names: BTreeSet<&str> = names.collect();
+    assert_eq!(names, BTreeSet::from(["restore-wal-segment"]));
+    let first = &planned.not_checked[0];
+    assert!(first.why.contains("start no server before"), "{first:?}");
+    for request in &planned.request {
+        let name = request.path.trim_start_matches("pg_wal/");
+        fs::copy(wal.join(name), folder.join(&request.path)).expect("a segment");
+    }
+    let planned = document(&pgclinic(&line).exits(3));
+    assert_eq!(planned.cures[0].name, "make-backup-label");
+}
+
 /// A cluster with five thousand transactions in two tables, every fifth rolled back, whose rows are
 /// read so that they carry hint bits.
 fn with_transactions() -> TempCopy {

@@ -10,7 +10,7 @@ use pgclinic_model::plan::Safety;
 use pgclinic_source::Presence;
 
 use super::tablespace_links::missing_links;
-use super::{Draft, recovery, remove, write};
+use super::{Draft, Found, Stops, recovery, remove, write};
 
 pub(super) const MAKE: &str = "make-backup-label";
 pub(super) const SET_ASIDE: &str = "set-backup-label-aside";
@@ -18,40 +18,20 @@ const LABEL: &str = "backup_label";
 /// Records after the redo point among which the checkpoint's is looked for.
 const RECORDS_MAX: BlockNo = 10_000_000;
 
-/// A base backup without its label: the control file names a checkpoint that is too late, and files
-/// copied before it would never be made whole.
-pub(super) fn lost(cluster: &Cluster) -> Option<Draft> {
-    let source = cluster.source().as_ref();
-    let absent = |path: &str| Presence::of_file(source, path).is_missing();
-    // The first start from a backup renames it.
-    if !absent(LABEL) || !absent("backup_label.old") || absent(pgclinic_cluster::MANIFEST) {
-        return None;
+/// What becomes of a base backup without its label: the control file names a checkpoint that is too
+/// late, and files copied before it would never be made whole.
+pub(super) fn lost(cluster: &Cluster) -> Option<Found> {
+    let range = cluster.lost_label()?;
+    if let Some(draft) = made(cluster, range) {
+        return Some(vec![draft].into());
     }
-    let text = pgclinic_source::read_all(
-        source,
-        pgclinic_cluster::MANIFEST,
-        pgclinic_cluster::MANIFEST_BYTES,
+    let mut found = Found::default();
+    let why = format!(
+        "backup_manifest lists it, and says that WAL is needed from {} to {}, which pg_wal does not have: --wal DIR of an archive brings it, and the label is made then. Without its label the server would begin at a later checkpoint, and leave files of the backup torn",
+        range.start, range.end
     );
-    let manifest = pgclinic_format::backup_manifest::BackupManifest::parse(&text.ok()?).ok()?;
-    let range = *manifest.wal.first().filter(|_| manifest.sum_is_right)?;
-    let control = cluster.control.trusted()?;
-    // A server that ran since has written checkpoints after the backup.
-    let is_of_backup = control.checkpoint_lsn <= range.end
-        && control.state != State::ShutDown
-        && control.backup_start == Lsn(0)
-        && control.min_recovery_point <= range.end;
-    let is_stub = |path: &String| {
-        let name = path
-            .rsplit_once('/')
-            .map_or(path.as_str(), |(_, name)| name);
-        name.starts_with("INCREMENTAL.")
-    };
-    // Without its label nothing else keeps a server from starting on an incremental backup.
-    let is_incremental = manifest.files.keys().any(is_stub);
-    if !is_of_backup || is_incremental || !manifest.files.contains_key(LABEL) {
-        return None;
-    }
-    made(cluster, range)
+    found.leave_open(LABEL, Stops::Start, why);
+    Some(found)
 }
 
 fn made(cluster: &Cluster, range: WalRange) -> Option<Draft> {

@@ -2,20 +2,36 @@
 
 use pgclinic_cluster::wal::{LoggedMaps, StartKind};
 use pgclinic_cluster::{Cluster, DatabaseDirectory};
+use pgclinic_format::oid::{
+    PG_ATTRIBUTE, PG_AUTHID, PG_CLASS, PG_DATABASE, PG_PROC, PG_TABLESPACE, PG_TYPE,
+};
 use pgclinic_format::{Oid, RelationMap};
 
-use super::relation_maps::{Map, files};
+use super::relation_maps::{Map, Mapped, files};
 
-/// The map of a directory; nothing where WAL has none, or one that the files contradict.
+/// Catalogs of a map that are never empty, for when nothing says which it has.
+const HAVE_ROWS: [Oid; 7] = [
+    PG_CLASS,
+    PG_ATTRIBUTE,
+    PG_PROC,
+    PG_TYPE,
+    PG_DATABASE,
+    PG_AUTHID,
+    PG_TABLESPACE,
+];
+
+/// The map of a directory; nothing where WAL has none, or one that the files contradict: WAL may
+/// break off before the last one.
 pub(super) fn logged(
     cluster: &Cluster,
     home: &DatabaseDirectory,
     maps: Option<&LoggedMaps>,
+    mapped: Option<&[Mapped]>,
 ) -> Option<Map> {
     let maps = maps?;
     let logged = maps.of(home.database)?;
     let map = RelationMap::parse(&logged.bytes).ok()?;
-    if !map.is_right() || !has_its_files(cluster, home, &map, maps.kind) {
+    if !map.is_right() || !has_its_files(cluster, home, &map, (maps.kind, mapped)) {
         return None;
     }
     let end = match maps.kind {
@@ -38,17 +54,26 @@ pub(super) fn logged(
     })
 }
 
-/// After a shutdown nothing makes a file any more.
+/// A catalog that is written anew has a file with all of its pages before its map is in WAL, and the
+/// file that it had before is emptied right after. Of a backup, files may be of before or after.
+///
+/// Truth: `finish_heap_swap` in `src/backend/commands/cluster.c`.
 fn has_its_files(
     cluster: &Cluster,
     home: &DatabaseDirectory,
     map: &RelationMap,
-    kind: StartKind,
+    (kind, mapped): (StartKind, Option<&[Mapped]>),
 ) -> bool {
-    if kind != StartKind::Settled {
+    if matches!(kind, StartKind::Backup | StartKind::Archive) {
         return true;
     }
     let files = files(cluster, &home.folder);
-    let is_there = |(_, number): &(Oid, Oid)| files.contains_key(number);
-    map.mappings.iter().all(is_there)
+    let may_be_empty = |oid: Oid, number: Oid| match mapped {
+        Some(mapped) => mapped.iter().any(|own| own.oid == oid && own.may_be_empty),
+        None => oid == number && !HAVE_ROWS.contains(&oid),
+    };
+    map.mappings.iter().all(|(oid, number)| {
+        let bytes = files.get(number);
+        bytes.is_some_and(|bytes| *bytes > 0 || may_be_empty(*oid, *number))
+    })
 }

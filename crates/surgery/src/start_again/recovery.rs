@@ -10,7 +10,9 @@ use pgclinic_model::plan::Safety;
 use pgclinic_model::{plural, verb_of};
 use pgclinic_source::Presence;
 
-use super::{Found, StartOptions, backup_label, control_bytes, control_file, reset_wal};
+use super::{
+    CONTROL_FILE, Found, StartOptions, Stops, backup_label, control_bytes, control_file, reset_wal,
+};
 use crate::error::Result;
 
 /// Why the server cannot begin, in words; nothing where it can, as far as files tell.
@@ -112,11 +114,16 @@ fn is_fed(cluster: &Cluster) -> bool {
 
 /// What is done about a control file or WAL with which no server starts.
 pub(super) fn found(cluster: &Cluster, options: &StartOptions<'_>) -> Result<Found> {
-    let lost_label = backup_label::lost(cluster);
-    if let Some(draft) = lost_label {
-        return Ok(vec![draft].into());
+    if let Some(found) = backup_label::lost(cluster) {
+        return Ok(found);
     }
     let has_control = cluster.control.trusted().is_some();
+    if let Some(other) = cluster.major_of_wal()
+        && other != cluster.layout.major
+        && !has_control
+    {
+        return Ok(of_two_majors(cluster, other));
+    }
     let Some(recovery) = cluster.recovery() else {
         let why = "neither the control file nor WAL says where recovery begins";
         return reset_wal::found(cluster, why, options);
@@ -132,6 +139,17 @@ pub(super) fn found(cluster: &Cluster, options: &StartOptions<'_>) -> Result<Fou
         (false, None) => Ok(vec![control_file::draft(cluster, options)?].into()),
         (false, Some(why)) => reset_wal::found(cluster, &why, options),
     }
+}
+
+/// Neither is made fit for the other: a server of one major on catalogs of another destroys them.
+fn of_two_majors(cluster: &Cluster, other: u16) -> Found {
+    let mut found = Found::default();
+    let why = format!(
+        "PG_VERSION says {}, and WAL is of PostgreSQL {other}: one of them is from another cluster, and no control file is there to decide which. Bring back {CONTROL_FILE} from a backup, or the right PG_VERSION everywhere",
+        cluster.layout.major
+    );
+    found.leave_open(CONTROL_FILE, Stops::Start, why);
+    found
 }
 
 /// A server that knows where to get WAL needs no cure where that works: the reset is for when it

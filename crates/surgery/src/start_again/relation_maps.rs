@@ -77,10 +77,12 @@ fn map_of_home(
     maps: Option<&LoggedMaps>,
     options: &StartOptions<'_>,
 ) -> Result<std::result::Result<Map, String>> {
-    if let Some(map) = logged(cluster, home, maps) {
+    let catalogs = mapped_catalogs(cluster, home);
+    let mapped = catalogs.as_ref().map(|own| own.mapped.as_slice());
+    if let Some(map) = logged(cluster, home, maps, mapped) {
         return Ok(Ok(map));
     }
-    Ok(match mapped_catalogs(cluster, home) {
+    Ok(match catalogs {
         Some(catalogs) => match born(cluster, home, &catalogs)? {
             Err(why) => {
                 let rewritten = rewritten(cluster, home, &catalogs, options)?;

@@ -71,6 +71,32 @@ fn a_map_of_rewritten_catalogs_is_the_last_one_in_wal() {
     }
 }
 
+/// The last map that is left in WAL is that of before, whose file was emptied.
+#[test]
+fn where_wal_breaks_off_its_last_map_is_not_the_last_one() {
+    let copy = copy_of(&seed(&server(15), Checksums::On));
+    let mut running = copy.start().expect("a server");
+    execute(&running, "VACUUM FULL pg_class");
+    execute(&running, "CHECKPOINT");
+    let first = "SELECT redo_wal_file FROM pg_control_checkpoint()";
+    let first = value(&running, first);
+    execute(&running, "SELECT pg_switch_wal()");
+    execute(&running, "VACUUM FULL pg_class");
+    execute(&running, "CREATE TABLE later (id int)");
+    let map = map_of(&running);
+    running.stop(StopMode::Immediate).expect("an end");
+    let segments = fs::read_dir(copy.pgdata.join("pg_wal")).expect("WAL");
+    let later = segments.map(|entry| entry.expect("an entry"));
+    for entry in later.filter(|entry| entry.file_name().to_str() > Some(first.as_str())) {
+        if entry.path().is_file() {
+            fs::remove_file(entry.path()).expect("a segment");
+        }
+    }
+    let path = copy.pgdata.join(&map);
+    fs::remove_file(&path).expect("a map");
+    assert_eq!(plan(&copy.pgdata), None, "no map is known to be the last");
+}
+
 #[test]
 fn the_shared_map_is_in_wal_too() {
     let copy = copy_of(&seed(&server(15), Checksums::On));

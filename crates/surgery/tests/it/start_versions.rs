@@ -46,3 +46,25 @@ fn without_a_control_file_wal_and_databases_tell_the_version() {
     assert_eq!(value(&running, "SELECT 1"), "1");
     running.stop(StopMode::Fast).expect("an end");
 }
+
+/// A server of the other major would start on these catalogs.
+#[test]
+fn wal_of_another_major_is_not_given_up_for_what_all_version_files_say() {
+    let copy = copy_of(&seed(&server(15), Checksums::On));
+    fs::remove_file(copy.pgdata.join("global/pg_control")).expect("a control file");
+    let homes = fs::read_dir(copy.pgdata.join("base")).expect("databases");
+    let homes = homes.map(|home| home.expect("a database").path());
+    for path in homes.chain([copy.pgdata.clone()]) {
+        fs::write(path.join("PG_VERSION"), "14\n").expect("a version");
+    }
+    let plan = plan(&copy.pgdata).expect("a plan");
+    assert!(
+        !plan.cures.iter().any(|cure| cure.name == "reset-wal"),
+        "{plan:?}"
+    );
+    let mut why = plan.not_healed.iter().flat_map(|own| &own.why);
+    assert!(
+        why.any(|why| why.contains("WAL is of PostgreSQL 15")),
+        "{plan:?}"
+    );
+}

@@ -48,14 +48,23 @@ pub(super) fn planned(
     let proven = proven_segments(&found);
     let requests: Vec<CureRequest> = proven.pages.keys().map(|(path, _)| request(path)).collect();
     let document = plan_of(cluster, pgdata, &requests, &proven)?;
-    Ok(Some((with_rest(document, named), proven)))
+    let comes_first = if cluster.lost_label().is_some() {
+        "this is a base backup without its backup_label, which heal makes when that WAL is there: run heal again, and start no server before"
+    } else {
+        "the server's recovery comes first: start it, stop it, and check again"
+    };
+    Ok(Some((with_rest(document, named, comes_first), proven)))
 }
 
-fn with_rest(mut document: HealDocument, evidence: HealEvidence) -> HealDocument {
+fn with_rest(
+    mut document: HealDocument,
+    evidence: HealEvidence,
+    comes_first: &str,
+) -> HealDocument {
     document.evidence = Some(evidence);
     document.not_checked.push(NotChecked {
         what: "tables, indexes and catalogs".into(),
-        why: "the server's recovery comes first: start it, stop it, and check again".into(),
+        why: comes_first.into(),
         inherent: false,
     });
     document

@@ -10,6 +10,7 @@
 
 use std::io::Read;
 
+use pgclinic_format::backup_manifest::WalRange;
 use pgclinic_format::wal::{Event, Shape, WalEnd, WalReader, WholeRecord};
 use pgclinic_format::{ControlFile, Lsn};
 use pgclinic_source::decompressed;
@@ -74,11 +75,14 @@ pub fn missing_segments(
     copies.prefer_own();
     let target = recovery.timelines.target();
     let timelines = Timelines::to(target, &copies.histories, &shape);
-    let from = recovery.start.redo.min(recovery.start.checkpoint);
+    let lost_label = cluster.lost_label();
+    let begin = recovery.start.redo.min(recovery.start.checkpoint);
+    let from = lost_label.map_or(begin, |backup| begin.min(backup.start));
     let chain = ChainSearch {
         cluster,
         control,
         recovery,
+        lost_label,
         copies: &copies,
         timelines: &timelines,
         from,
@@ -105,6 +109,8 @@ struct ChainSearch<'a> {
     cluster: &'a Cluster,
     control: &'a ControlFile,
     recovery: &'a Recovery,
+    /// What a backup without its label needs.
+    lost_label: Option<WalRange>,
     copies: &'a WalCopies,
     timelines: &'a Timelines,
     from: Lsn,
@@ -139,7 +145,8 @@ impl<'a> ChainSearch<'a> {
         let is_from_standby =
             matches!(&self.recovery.label, LabelState::Read(label) if label.from_standby);
         let is_by_control = self.recovery.start.kind == StartKind::Archive || is_from_standby;
-        is_by_control.then_some(self.control.min_recovery_point)
+        let by_control = is_by_control.then_some(self.control.min_recovery_point);
+        by_control.max(self.lost_label.map(|backup| backup.end))
     }
 
     /// The end of the backup is waited for.
