@@ -142,6 +142,7 @@ pub(super) const FINDINGS_SHOWN: usize = 5;
 
 pub(super) fn not_of_a_page(path: &str, findings: &[&Finding], pgdata: &str) -> NotHealed {
     let blocks = findings.iter().filter_map(|own| own.place.block);
+    let blocks: BTreeSet<u32> = blocks.collect();
     let shown = findings.iter().take(FINDINGS_SHOWN);
     let mut why: Vec<String> = shown
         .map(|own| format!("{}: {}", own.rule, own.message))
@@ -168,6 +169,7 @@ pub(super) fn not_of_a_page(path: &str, findings: &[&Finding], pgdata: &str) -> 
         path: path.to_owned(),
         relation: findings.iter().find_map(|own| own.place.relation.clone()),
         blocks: blocks
+            .into_iter()
             .map(|block| [block.into(), u64::from(block) + 1])
             .collect(),
         needs_loss: false,
