@@ -1,5 +1,5 @@
-//! A base backup whose `backup_label` is lost. Its control file names a checkpoint that is too late:
-//! files that were copied before it are made whole only by WAL from before.
+//! A base backup whose `backup_label` is lost. Its control file names a checkpoint that is too
+//! late: files that were copied before it are made whole only by WAL from before.
 
 use pgclinic_format::Lsn;
 use pgclinic_format::backup_manifest::{BackupManifest, WalRange};

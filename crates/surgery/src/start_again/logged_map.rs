@@ -54,8 +54,9 @@ pub(super) fn logged(
     })
 }
 
-/// A catalog that is written anew has a file with all of its pages before its map is in WAL, and the
-/// file that it had before is emptied right after. Of a backup, files may be of before or after.
+/// A catalog that is written anew has a file with all of its pages before its map is in WAL, and
+/// the file that it had before is emptied right after. Of a backup, files may be of before or
+/// after.
 ///
 /// Truth: `finish_heap_swap` in `src/backend/commands/cluster.c`.
 fn has_its_files(
