@@ -53,14 +53,17 @@ pub(super) fn write(
     }
     let part = |(database, _): (Oid, String)| {
         let name = database_name(&cluster.catalog(database));
-        (name != CLOSED_DATABASE).then_some(())?;
+        // What a schema would make there is named as not written.
+        (name != CLOSED_DATABASE || options.ddl.is_none()).then_some(())?;
         let text = of_database(cluster, (database, &name), options, account)?;
         Some((name, encoding_of(cluster, database), text))
     };
-    let parts: Vec<_> = databases(cluster, &options.selection)
+    let mut parts: Vec<_> = databases(cluster, &options.selection)
         .into_iter()
         .filter_map(part)
         .collect();
+    // psql stops where it cannot connect, and has loaded the others then.
+    parts.sort_by_key(|(name, ..)| name == CLOSED_DATABASE);
     let mut text = Statement::from(HEAD.to_owned());
     match parts.as_slice() {
         [] => return Ok(()),

@@ -222,6 +222,37 @@ fn a_whole_cluster_is_loaded_by_one_script() {
     assert!(rows(&running) == expected, "{script}");
 }
 
+/// Nobody can connect to `template0`: psql stops there, with an error, and has loaded all else.
+#[test]
+fn rows_of_the_database_that_is_closed_come_last() {
+    let (copy, mut running) = shop(&server(15), ["SELECT 1", TABLES]);
+    let allow = |allowed: bool| format!("ALTER DATABASE template0 ALLOW_CONNECTIONS {allowed}");
+    let allowed = session(&running, "postgres").execute(&allow(true));
+    allowed.expect("a statement");
+    let table = "CREATE TABLE hidden AS SELECT 1 AS id";
+    session(&running, "template0")
+        .execute(table)
+        .expect("a table");
+    let closed = session(&running, "postgres").execute(&allow(false));
+    closed.expect("a statement");
+    running.stop(StopMode::Fast).expect("stopped");
+
+    let folder = open_folder();
+    let destination = folder.path().join("out");
+    salvaged(&copy.pgdata, &options(&destination, "csv"));
+    let script = std::fs::read_to_string(destination.join("load.sql")).expect("a script");
+    let parts: Vec<&str> = script.split("\\connect ").collect();
+    let last = parts.last().expect("a part");
+    assert!(
+        last.starts_with("template0") && last.contains("hidden"),
+        "{script}"
+    );
+    assert!(
+        parts.iter().any(|part| part.starts_with("shop")),
+        "{script}"
+    );
+}
+
 /// What a fresh cluster gets from a directory is what the old one had: rows, large objects with
 /// their owners and comments, identities that go on, partitions.
 #[test]
