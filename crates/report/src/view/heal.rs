@@ -125,10 +125,12 @@ fn verdict(document: &HealDocument) -> Verdict {
         HealOutcome::NothingToHeal => (Tone::Good, "NOTHING TO HEAL"),
         HealOutcome::Undone => (Tone::Good, "UNDONE"),
     };
-    let identifier = &document.basis.system_identifier;
-    let identifier = format!("system identifier {identifier}");
+    // Without a control file nothing names the cluster.
+    let identifier = Some(&document.basis.system_identifier).filter(|own| !own.is_empty());
+    let identifier = identifier.map(|own| format!("system identifier {own}"));
+    let facts = Vec::from_iter(identifier);
     Verdict::new(tone, word, extent(document))
-        .about(looked_at(&document.target, &document.tool, &[identifier]))
+        .about(looked_at(&document.target, &document.tool, &facts))
         .meaning(meaning::heal(document))
 }
 
