@@ -1,13 +1,13 @@
 //! A base backup whose `backup_label` is lost. Its control file names a checkpoint that is too
 //! late: files that were copied before it are made whole only by WAL from before.
 
-use pgclinic_format::Lsn;
-use pgclinic_format::backup_manifest::{BackupManifest, WalRange};
+use pgclinic_format::backup_manifest::WalRange;
 use pgclinic_format::control_file::State;
-use pgclinic_source::{Presence, read_all};
+use pgclinic_format::{Lsn, incremental};
+use pgclinic_source::Presence;
 
+use crate::backup::ManifestState;
 use crate::cluster::Cluster;
-use crate::{MANIFEST, MANIFEST_BYTES};
 
 const LABEL: &str = "backup_label";
 
@@ -18,13 +18,14 @@ impl Cluster {
         let source = self.source().as_ref();
         let absent = |path: &str| Presence::of_file(source, path).is_missing();
         // The first start from a backup renames it.
-        if !absent(LABEL) || !absent("backup_label.old") || absent(MANIFEST) {
+        if !absent(LABEL) || !absent("backup_label.old") {
             return None;
         }
-        let text = read_all(source, MANIFEST, MANIFEST_BYTES).ok()?;
-        let manifest = BackupManifest::parse(&text).ok()?;
-        let range = *manifest.wal.first().filter(|_| manifest.sum_is_right)?;
         let control = self.control.trusted()?;
+        let Some(ManifestState::Read(manifest)) = ManifestState::read(source) else {
+            return None;
+        };
+        let range = *manifest.wal.first().filter(|_| manifest.sum_is_right)?;
         // A server that ran since has written checkpoints after the backup.
         let is_of_backup = control.checkpoint_lsn <= range.end
             && control.state != State::ShutDown
@@ -34,7 +35,7 @@ impl Cluster {
             let name = path
                 .rsplit_once('/')
                 .map_or(path.as_str(), |(_, name)| name);
-            name.starts_with("INCREMENTAL.")
+            name.starts_with(incremental::PREFIX)
         };
         // Without its label nothing else keeps a server from starting on an incremental backup.
         let is_incremental = manifest.files.keys().any(is_stub);

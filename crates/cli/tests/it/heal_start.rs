@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::fs;
+use std::path::PathBuf;
 
 use crate::common::{files, pgclinic, text};
 use crate::heal::{document, refused};
@@ -48,15 +49,21 @@ fn what_nothing_brings_back_is_damage_that_remains() {
     assert_eq!(files(&copy.pgdata), before, "nothing is written");
 }
 
-#[test]
-fn a_standby_gets_the_wal_that_it_lacks_from_an_archive() {
+/// A cluster that was shut down with all of its WAL, and a base backup of it that has none.
+fn with_backup_without_wal() -> (TempCopy, PathBuf) {
     let copy = copy_of(&seed(&server(15), Checksums::On));
     let kept = as_primary().with("wal_keep_size", "512MB");
     let mut running = copy.start_with(&kept).expect("a server");
-    let folder = copy.pgdata.with_extension("standby");
+    let folder = copy.pgdata.with_extension("backup");
     plain_backup(&copy, &running, &folder, &["--wal-method=none"]);
     execute(&running, "CREATE TABLE later (id int)");
     running.stop(StopMode::Fast).expect("an end");
+    (copy, folder)
+}
+
+#[test]
+fn a_standby_gets_the_wal_that_it_lacks_from_an_archive() {
+    let (copy, folder) = with_backup_without_wal();
     let signal = folder.join("standby.signal");
     fs::write(&signal, "").expect("a signal");
     let wal = copy.pgdata.join("pg_wal");
@@ -73,12 +80,7 @@ fn a_standby_gets_the_wal_that_it_lacks_from_an_archive() {
 /// The server would begin at the checkpoint of the control file, and leave pages torn.
 #[test]
 fn a_backup_without_its_label_gets_its_wal_and_then_the_label() {
-    let copy = copy_of(&seed(&server(15), Checksums::On));
-    let kept = as_primary().with("wal_keep_size", "512MB");
-    let mut running = copy.start_with(&kept).expect("a server");
-    let folder = copy.pgdata.with_extension("backup");
-    plain_backup(&copy, &running, &folder, &["--wal-method=none"]);
-    running.stop(StopMode::Fast).expect("an end");
+    let (copy, folder) = with_backup_without_wal();
     fs::remove_file(folder.join("backup_label")).expect("a label");
     let alone = pgclinic(&["heal", text(&folder), "--format", "json"]);
     let alone = document(&alone.exits(1));

@@ -2,23 +2,13 @@
 
 use pgclinic_cluster::wal::{LoggedMaps, StartKind};
 use pgclinic_cluster::{Cluster, DatabaseDirectory};
-use pgclinic_format::oid::{
-    PG_ATTRIBUTE, PG_AUTHID, PG_CLASS, PG_DATABASE, PG_PROC, PG_TABLESPACE, PG_TYPE,
-};
+use pgclinic_format::oid::{PG_ATTRIBUTE, PG_CLASS, PG_PROC, PG_TYPE};
 use pgclinic_format::{Oid, RelationMap};
 
-use super::relation_maps::{Map, Mapped, files};
+use super::relation_maps::{Map, Mapped, NEVER_EMPTY, files};
 
-/// Catalogs of a map that are never empty, for when nothing says which it has.
-const HAVE_ROWS: [Oid; 7] = [
-    PG_CLASS,
-    PG_ATTRIBUTE,
-    PG_PROC,
-    PG_TYPE,
-    PG_DATABASE,
-    PG_AUTHID,
-    PG_TABLESPACE,
-];
+/// Catalogs of a database's map that have rows, for when no other map says which it holds.
+const OF_EVERY_DATABASE: [Oid; 4] = [PG_CLASS, PG_ATTRIBUTE, PG_PROC, PG_TYPE];
 
 /// The map of a directory; nothing where WAL has none, or one that the files contradict: WAL may
 /// break off before the last one.
@@ -71,7 +61,7 @@ fn has_its_files(
     let files = files(cluster, &home.folder);
     let may_be_empty = |oid: Oid, number: Oid| match mapped {
         Some(mapped) => mapped.iter().any(|own| own.oid == oid && own.may_be_empty),
-        None => oid == number && !HAVE_ROWS.contains(&oid),
+        None => oid == number && !OF_EVERY_DATABASE.contains(&oid) && !NEVER_EMPTY.contains(&oid),
     };
     map.mappings.iter().all(|(oid, number)| {
         let bytes = files.get(number);

@@ -118,9 +118,9 @@ pub(super) fn found(cluster: &Cluster, options: &StartOptions<'_>) -> Result<Fou
         return Ok(found);
     }
     let has_control = cluster.control.trusted().is_some();
-    if let Some(other) = cluster.major_of_wal()
+    if !has_control
+        && let Some(other) = cluster.major_of_wal()
         && other != cluster.layout.major
-        && !has_control
     {
         return Ok(of_two_majors(cluster, other));
     }

@@ -28,7 +28,7 @@ use crate::error::Result;
 pub(super) const NAME: &str = "relation-map-from-files";
 
 /// Without rows in them no server starts.
-const NEVER_EMPTY: [Oid; 3] = [PG_DATABASE, PG_AUTHID, PG_TABLESPACE];
+pub(super) const NEVER_EMPTY: [Oid; 3] = [PG_DATABASE, PG_AUTHID, PG_TABLESPACE];
 const NO_OTHERS: &str = "every other file of the directory is that of a relation";
 /// Files that are named.
 const FILES_NAMED: usize = 5;
@@ -271,13 +271,14 @@ fn rewritten(
         .map(|(oid, number)| format!("{oid} in {number}"))
         .collect();
     let bytes = map_of(cluster.layout.relation_map_bytes, &pairs);
-    let proof = if replayed.is_some() {
-        "as recovery leaves them, no other file has rows of these columns, and entries of no other index name rows that have their keys; every file of the directory is accounted for, and so are the"
+    let (as_left, proof) = if replayed.is_some() {
+        let proof = "every file of the directory is accounted for, and so are the";
+        ("as recovery leaves them, ", proof)
     } else {
-        "no other file has rows of these columns, and no other index leads to all of the rows and to no others; the full check finds no damage in the"
+        ("", "the full check finds no damage in the")
     };
     let evidence = format!(
-        "rewritten were {}: {proof} {} of this map",
+        "rewritten were {}: {as_left}no other file has rows of these columns, and entries of no other index name rows that have their keys; {proof} {} of this map",
         moved.join(", "),
         plural(pairs.len(), "file")
     );

@@ -48,7 +48,7 @@ pub(super) fn planned(
     let proven = proven_segments(&found);
     let requests: Vec<CureRequest> = proven.pages.keys().map(|(path, _)| request(path)).collect();
     let document = plan_of(cluster, pgdata, &requests, &proven)?;
-    let comes_first = if cluster.lost_label().is_some() {
+    let comes_first = if found.label_is_lost {
         "this is a base backup without its backup_label, which heal makes when that WAL is there: run heal again, and start no server before"
     } else {
         "the server's recovery comes first: start it, stop it, and check again"

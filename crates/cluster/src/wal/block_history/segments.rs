@@ -51,6 +51,8 @@ pub struct FoundSegments {
     /// The last record is in a segment of the cluster's own, or is the checkpoint with which the
     /// server was shut down: nothing came after it.
     pub is_whole: bool,
+    /// They are for a base backup whose label is lost, which is to be made before a server starts.
+    pub label_is_lost: bool,
 }
 
 /// What of the WAL that the server reads when it starts is missing in `pg_wal` and is found; `None`
@@ -98,7 +100,11 @@ pub fn missing_segments(
         }
         if next.left_out_count() <= history.left_out_count() {
             let last = outcome?;
-            return found(&copies, &pages, &shape, (from, last), is_settled);
+            let found = found(&copies, &pages, &shape, (from, last), is_settled)?;
+            return Ok(found.map(|found| FoundSegments {
+                label_is_lost: lost_label.is_some(),
+                ..found
+            }));
         }
         history = next;
     }
@@ -283,6 +289,7 @@ fn found(
         from,
         end,
         is_whole: is_settled || ends_in_own,
+        label_is_lost: false,
     }))
 }
 
