@@ -48,6 +48,15 @@ pub(super) fn tell(jobs: &[Job<'_>], database: &str, coverage: &mut Coverage) {
         if let Some(why) = why_short(&job.fork) {
             leave_out(coverage, format!("the end of {}", name_of(&job.fork)), why);
         }
+        let undecided = job.gathered.sum(|tally| tally.rows_undecided);
+        if undecided > 0 {
+            let why = format!(
+                "the status of {} is lost; {} counted as dead",
+                plural(undecided, "row"),
+                if undecided == 1 { "it is" } else { "they are" }
+            );
+            leave_out(coverage, rows_of(&job.fork), why);
+        }
         let denied = job.gathered.sum(|tally| tally.pages_against_status);
         denied_pages += denied;
         denied_tables += u64::from(denied > 0);

@@ -337,8 +337,10 @@ impl<'p> Part<'p> {
             heap: heap.as_ref(),
             leaf: leaf.as_ref(),
         };
-        let is_denied = heap.is_some_and(|heap| heap.is_against_status);
-        self.tally.pages_against_status += u64::from(is_denied);
+        if let Some(heap) = &heap {
+            self.tally.pages_against_status += u64::from(heap.is_against_status);
+            self.tally.rows_undecided += heap.unknown;
+        }
         let whole = self.tally.of_pages.add(&at);
         self.tally.broken_pages += u64::from(!whole);
         if let Some(walk) = &mut self.walk {

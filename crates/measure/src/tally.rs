@@ -15,6 +15,8 @@ sums! {
         pub(super) emptied_pages: u64,
         /// Pages whose rows say of transactions what `pg_xact` denies.
         pub(super) pages_against_status: u64,
+        /// Rows whose transaction's fate is lost.
+        pub(super) rows_undecided: u64,
     }
 }
 

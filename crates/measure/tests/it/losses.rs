@@ -97,3 +97,29 @@ fn losses_of_a_stopped_cluster_are_told() {
     let wal = "changes since the last checkpoint";
     assert!(gaps.iter().any(|(what, _)| what == wal), "{gaps:#?}");
 }
+
+/// Who updated a row that others had locked, only pg_multixact knows.
+#[test]
+fn rows_whose_multixact_is_lost_are_told() {
+    let (copy, mut server) = started(15);
+    make_table(&server);
+    let mut locker = server.connect("clinic").expect("a session");
+    let lock = "BEGIN; ALTER TABLE public.lost ADD PRIMARY KEY (id); COMMIT; BEGIN; \
+         SELECT id FROM public.lost WHERE id <= 7 FOR KEY SHARE";
+    for statement in lock.split("; ") {
+        locker.execute(statement).expect(statement);
+    }
+    let mut writer = server.connect("clinic").expect("a session");
+    let update = "UPDATE public.lost SET word = word || '' WHERE id <= 7";
+    writer.execute(update).expect(update);
+    locker.execute("COMMIT").expect("an end");
+    drop((locker, writer));
+    server.stop(StopMode::Fast).expect("stopped");
+    assert_eq!(told(&measured_at_rest(&copy.pgdata)), []);
+
+    std::fs::remove_file(copy.pgdata.join("pg_multixact/offsets/0000")).expect("removed");
+    let why = "the status of 7 rows is lost; they are counted as dead";
+    let expected = ("rows of public.lost".to_owned(), why.to_owned());
+    let gaps = told(&measured_at_rest(&copy.pgdata));
+    assert!(gaps.contains(&expected), "{gaps:#?}");
+}
