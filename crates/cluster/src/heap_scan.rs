@@ -120,6 +120,8 @@ pub struct HeapScan<'a> {
     pub broken_rows: u64,
     /// Where rows stand, if somebody wants to know.
     places: Option<RowPlaces>,
+    /// Those of the row at hand.
+    attributes: Vec<Attribute>,
 }
 
 impl<'a> HeapScan<'a> {
@@ -135,6 +137,7 @@ impl<'a> HeapScan<'a> {
             unreadable: Vec::new(),
             broken_rows: 0,
             places: None,
+            attributes: Vec::new(),
         }
     }
 
@@ -319,21 +322,24 @@ impl<'a> HeapScan<'a> {
             self.broken_rows += 1;
             return false;
         };
-        let walked: Result<Vec<Attribute>, _> = Attributes::new(tuple, self.columns).collect();
-        match walked {
-            Ok(attributes) => each(RawRow {
-                block,
-                item,
-                tuple,
-                state: self.visibility.state(tuple),
-                attributes: &attributes,
-                words: self.words,
-            }),
-            Err(_) => {
+        // One list for all rows: most of what a catalog's row costs would be its memory.
+        self.attributes.clear();
+        for attribute in Attributes::new(tuple, self.columns) {
+            let Ok(attribute) = attribute else {
                 self.broken_rows += 1;
                 return false;
-            }
+            };
+            self.attributes.push(attribute);
         }
+        let state = self.visibility.state(tuple);
+        each(RawRow {
+            block,
+            item,
+            tuple,
+            state,
+            attributes: &self.attributes,
+            words: self.words,
+        });
         true
     }
 }

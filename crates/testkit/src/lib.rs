@@ -16,6 +16,7 @@ mod archives;
 mod at_work;
 mod backups;
 mod checkup;
+mod scratch;
 mod seeds;
 mod standbys;
 mod temp_copy;
@@ -28,6 +29,7 @@ pub use backups::{
     Backups, as_primary, base_backup, plain_backup, streamed_backup, with_summaries,
 };
 pub use checkup::{Quiet, checked, checked_only, directory, open};
+pub use scratch::scratch;
 pub use seeds::{Seeded, seed};
 pub use standbys::{catch_up, standby};
 pub use temp_copy::{TempCopy, copy_of};

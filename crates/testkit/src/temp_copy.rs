@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use pgclinic_servers::{Installation, Result, Scratch, Server, StartOptions, copy_cluster};
 
-use crate::run_as;
+use crate::scratch::new_scratch;
 use crate::seeds::Seeded;
 
 /// A cluster of its own, removed on drop. Drop a [`Server`] on it first.
@@ -25,7 +25,7 @@ pub fn copy_of(seeded: &Seeded) -> TempCopy {
 }
 
 fn make_copy(seeded: &Seeded) -> Result<TempCopy> {
-    let scratch = Scratch::new(&run_as(), None)?;
+    let scratch = new_scratch()?;
     let copied = copy_cluster(&seeded.pgdata, scratch.path())?;
     Ok(TempCopy {
         pgdata: copied.pgdata,
@@ -43,6 +43,6 @@ impl TempCopy {
 
     /// The same with other settings.
     pub fn start_with(&self, options: &StartOptions) -> Result<Server> {
-        Server::start(&self.installation, &run_as(), &self.pgdata, options)
+        Server::start(&self.installation, &crate::run_as(), &self.pgdata, options)
     }
 }

@@ -15,11 +15,11 @@ use pgclinic_check::{
 use pgclinic_cluster::{Cluster, OpenOptions};
 use pgclinic_format::Lsn;
 use pgclinic_model::{CheckDocument, Level, Selection};
-use pgclinic_servers::{Checksums, Scratch, StartOptions};
+use pgclinic_servers::{Checksums, StartOptions};
 use pgclinic_source::{DataDirectory, Overlay, OverlayPatch};
 use pgclinic_spill::MemoryPlan;
 use pgclinic_testkit::{
-    Quiet, as_primary, copy_of, directory, open, plain_backup, run_as, seed, server,
+    Quiet, as_primary, copy_of, directory, open, plain_backup, scratch, seed, server,
 };
 
 /// Few enough that a database takes several rounds.
@@ -264,7 +264,7 @@ fn a_state_from_before_a_server_was_started_or_stopped_is_refused() {
 fn so_does_a_run_over_a_base_backup() {
     let copy = copy_of(&seed(&server(15), Checksums::On));
     let server = copy.start_with(&as_primary()).expect("a server");
-    let scratch = Scratch::new(&run_as(), None).expect("a directory");
+    let scratch = scratch();
     let folder = scratch.path().join("backup");
     plain_backup(&copy, &server, &folder, &[]);
     drop(server);

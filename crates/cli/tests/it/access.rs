@@ -13,7 +13,7 @@ use std::process::Command;
 
 use common::{check_json, pgclinic, text, told};
 use pgclinic_servers::{Checksums, Scratch};
-use pgclinic_testkit::{TempCopy, clinic, copy_of, open, run_as, seed, server};
+use pgclinic_testkit::{TempCopy, clinic, copy_of, open, scratch, seed, server};
 
 /// A way of being there and out of reach.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -146,7 +146,7 @@ fn first_tablespace(pgdata: &Path) -> String {
 
 #[test]
 fn nothing_out_of_reach_is_damage_or_health() {
-    let (copy, scratch) = (copy(), Scratch::new(&run_as(), None).expect("a directory"));
+    let (copy, scratch) = (copy(), scratch());
     let pgdata = &copy.pgdata;
     let (directory, docs) = file_of_docs(pgdata);
     let in_database = |name: &str| format!("{directory}/{name}");
@@ -193,7 +193,7 @@ fn nothing_out_of_reach_is_damage_or_health() {
 
 #[test]
 fn a_gap_names_its_path_and_its_reason() {
-    let (copy, scratch) = (copy(), Scratch::new(&run_as(), None).expect("a directory"));
+    let (copy, scratch) = (copy(), scratch());
     let pgdata = &copy.pgdata;
     let segment = first_wal_segment(pgdata);
     for (path, way, why) in [
@@ -218,7 +218,7 @@ fn a_gap_names_its_path_and_its_reason() {
 
 #[test]
 fn a_directory_of_a_database_out_of_reach_lowers_what_was_checked() {
-    let (copy, scratch) = (copy(), Scratch::new(&run_as(), None).expect("a directory"));
+    let (copy, scratch) = (copy(), scratch());
     let (directory, _) = file_of_docs(&copy.pgdata);
     let _put = InPlaceOf::put(&copy.pgdata, &directory, Way::LinkLoop, &scratch);
     checked_in_part(&copy.pgdata, &directory);
@@ -227,7 +227,7 @@ fn a_directory_of_a_database_out_of_reach_lowers_what_was_checked() {
 /// The server follows such a link; whose file that is, nobody knows here.
 #[test]
 fn a_relation_that_is_a_link_lowers_what_was_checked() {
-    let (copy, scratch) = (copy(), Scratch::new(&run_as(), None).expect("a directory"));
+    let (copy, scratch) = (copy(), scratch());
     let (_, file) = file_of_docs(&copy.pgdata);
     let (own, elsewhere) = (copy.pgdata.join(&file), scratch.path().join("docs"));
     fs::copy(&own, &elsewhere).expect("a copy");
@@ -247,7 +247,7 @@ fn checked_in_part(pgdata: &Path, hidden: &str) {
 
 #[test]
 fn relations_of_a_tablespace_out_of_reach_are_counted() {
-    let (copy, scratch) = (copy(), Scratch::new(&run_as(), None).expect("a directory"));
+    let (copy, scratch) = (copy(), scratch());
     let pgdata = &copy.pgdata;
     let tablespace = first_tablespace(pgdata);
     let _put = InPlaceOf::put(pgdata, &tablespace, Way::LinkLoop, &scratch);
@@ -268,7 +268,7 @@ fn a_missing_file_is_a_gap_of_a_measurement() {
 
 #[test]
 fn few_open_files_are_a_limit_and_no_damage() {
-    let (copy, scratch) = (copy(), Scratch::new(&run_as(), None).expect("a directory"));
+    let (copy, scratch) = (copy(), scratch());
     let pgdata = text(&copy.pgdata);
     let to = scratch.path().join("few");
     let verbs: [&[&str]; 3] = [
@@ -289,7 +289,7 @@ fn few_open_files_are_a_limit_and_no_damage() {
 
 #[test]
 fn a_directory_out_of_reach_beside_a_running_server_is_a_gap() {
-    let (copy, scratch) = (copy(), Scratch::new(&run_as(), None).expect("a directory"));
+    let (copy, scratch) = (copy(), scratch());
     let (directory, _) = file_of_docs(&copy.pgdata);
     let server = copy.start().expect("a server");
     let put = InPlaceOf::put(&copy.pgdata, &directory, Way::LinkLoop, &scratch);

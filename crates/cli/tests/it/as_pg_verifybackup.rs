@@ -9,8 +9,8 @@ use std::os::unix::fs::symlink;
 use std::path::Path;
 
 use common::{count, pgclinic, text, told};
-use pgclinic_servers::{Checksums, Scratch, Server};
-use pgclinic_testkit::{as_primary, copy_of, plain_backup, run_as, seed, server};
+use pgclinic_servers::{Checksums, Server};
+use pgclinic_testkit::{as_primary, copy_of, plain_backup, scratch, seed, server};
 
 fn check(pgdata: &Path) -> (u8, CheckDocument) {
     let ran = pgclinic(&["check", text(pgdata), "--level", "full", "--format", "json"]);
@@ -72,7 +72,7 @@ fn settled_table(running: &Server) -> String {
 fn hurt_base_backups() {
     let copy = copy_of(&seed(&server(15), Checksums::On));
     let running = copy.start_with(&as_primary()).expect("a server");
-    let scratch = Scratch::new(&run_as(), None).expect("a directory");
+    let scratch = scratch();
     let backup = scratch.path().join("backup");
     plain_backup(&copy, &running, &backup, &[]);
     let table = settled_table(&running);

@@ -9,16 +9,12 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use common::{Ran, SecondPath, check_json, files, pgclinic, text, told};
-use pgclinic_servers::{Checksums, Scratch};
-use pgclinic_testkit::{TempCopy, all_majors, copy_of, run_as, seed};
+use pgclinic_servers::Checksums;
+use pgclinic_testkit::{TempCopy, all_majors, copy_of, scratch, seed};
 
 fn newest_copy() -> TempCopy {
     let installation = all_majors().pop().expect("the newest");
     copy_of(&seed(&installation, Checksums::On))
-}
-
-fn scratch() -> Scratch {
-    Scratch::new(&run_as(), None).expect("a directory")
 }
 
 /// Exit 2, nothing on stdout, and one paragraph on stderr that begins with our name and holds

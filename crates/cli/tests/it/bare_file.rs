@@ -8,8 +8,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use common::{hold_ledger, pgclinic, text, told};
-use pgclinic_servers::{Checksums, Scratch};
-use pgclinic_testkit::{all_majors, run_as, seed};
+use pgclinic_servers::Checksums;
+use pgclinic_testkit::{all_majors, scratch, seed};
 
 /// The first file of a table of several pages, with its maps beside it.
 fn docs() -> PathBuf {
@@ -62,7 +62,7 @@ fn a_relation_file_and_its_maps() {
 
 #[test]
 fn a_file_of_any_name() {
-    let scratch = Scratch::new(&run_as(), None).expect("a directory");
+    let scratch = scratch();
     let mut bytes = fs::read(docs()).expect("a file");
     for name in ["page.bin", "copy", "16384.backup.1", "17156.2", "t3_99"] {
         let file = scratch.path().join(name);

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use common::{check_json, count, files, pgclinic, text, told};
 use pgclinic_servers::{Checksums, Scratch, Server, StopMode};
-use pgclinic_testkit::{TempCopy, as_primary, copy_of, plain_backup, run_as, seed, server};
+use pgclinic_testkit::{TempCopy, as_primary, copy_of, plain_backup, scratch, seed, server};
 
 /// A primary with one table that nothing else touches, and a place for its backups.
 struct Primary {
@@ -23,7 +23,7 @@ impl Primary {
         let server = copy.start_with(&as_primary()).expect("a server");
         Primary {
             server,
-            scratch: Scratch::new(&run_as(), None).expect("a directory"),
+            scratch: scratch(),
             copy,
         }
     }

@@ -14,7 +14,7 @@ use common::{Ran, Seen, apart_from_manifests, count, hold_ledger, pgclinic, seen
 use pgclinic_servers::{Checksums, Scratch, StopMode, everywhere};
 use pgclinic_source::{DataDirectory, EntryKind, Source, read_all};
 use pgclinic_testkit::{
-    CHANGES, Load, Packing, all_majors, archived, busy, copy_of, directory, execute, run_as, seed,
+    CHANGES, Load, Packing, all_majors, archived, busy, copy_of, directory, execute, scratch, seed,
     server, started, streamed_backup, value, with_summaries,
 };
 
@@ -32,7 +32,7 @@ impl Backups {
     fn of_major(major: u16) -> Self {
         let copy = copy_of(&seed(&server(major), Checksums::On));
         let mut server = copy.start_with(&with_summaries()).expect("a server");
-        let scratch = Scratch::new(&run_as(), None).expect("a directory");
+        let scratch = scratch();
         let folder = |name: &str| scratch.path().join(name);
         let (full, first) = (folder("full"), folder("first"));
         let (second, again) = (folder("second"), folder("again"));
@@ -126,7 +126,7 @@ fn a_chain_of_a_server_under_load_is_silent() {
         .with("max_wal_senders", "4")
         .with("wal_keep_size", "1GB");
     let (_copy, server) = started(18, Checksums::On, &sending.with("summarize_wal", "on"));
-    let scratch = Scratch::new(&run_as(), None).expect("a directory");
+    let scratch = scratch();
     let links = ["full", "first", "second"].map(|name| scratch.path().join(name));
     let load = Load::start(&server, &[CHANGES]);
     let mut earlier = None;

@@ -12,9 +12,9 @@ use std::sync::Arc;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use common::{Ran, check_json, count, files, pgclinic, text, told};
-use pgclinic_servers::{Checksums, Scratch};
+use pgclinic_servers::Checksums;
 use pgclinic_source::DataDirectory;
-use pgclinic_testkit::{all_majors, copy_of, run_as, seed};
+use pgclinic_testkit::{all_majors, copy_of, scratch, seed};
 
 const PAGE: usize = 8192;
 const RELATION: [&str; 4] = ["--database", "clinic", "--relation", "public.docs"];
@@ -150,7 +150,7 @@ fn every_injury_that_the_page_of_a_rule_names_can_be_made() {
 #[test]
 fn a_wound_from_end_to_end() {
     let original = newest_seed();
-    let scratch = Scratch::new(&run_as(), None).expect("a directory");
+    let scratch = scratch();
     let copy = scratch.path().join("copy");
     let wound = [
         "injure",
@@ -216,7 +216,7 @@ fn a_wound_from_end_to_end() {
 #[test]
 fn a_plan_is_only_shown() {
     let original = newest_seed();
-    let scratch = Scratch::new(&run_as(), None).expect("a directory");
+    let scratch = scratch();
     let copy = scratch.path().join("copy");
     let wound = [
         "injure",

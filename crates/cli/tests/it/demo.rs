@@ -3,7 +3,7 @@
 use std::process::Command;
 
 use pgclinic_servers::{Server, StartOptions};
-use pgclinic_testkit::{run_as, server};
+use pgclinic_testkit::{run_as, scratch, server};
 
 use crate::common::{pgclinic, text};
 
@@ -46,7 +46,7 @@ fn it_shows_damage_rescue_and_undo() {
 /// The cluster is one that a server wrote and reads, and what is kept holds all rows again.
 #[test]
 fn what_is_kept_is_a_cluster_that_a_server_opens() {
-    let scratch = pgclinic_servers::Scratch::new(&run_as(), None).expect("a directory");
+    let scratch = scratch();
     let folder = scratch.path().join("demo");
     pgclinic(&["demo", "--to", text(&folder)]).exits(0);
     let saved =

@@ -7,8 +7,8 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 
 use common::{SmallDisk, files, pgclinic, text};
-use pgclinic_servers::{Checksums, Scratch};
-use pgclinic_testkit::{TempCopy, all_majors, copy_of, run_as, seed};
+use pgclinic_servers::Checksums;
+use pgclinic_testkit::{TempCopy, all_majors, copy_of, scratch, seed};
 
 const PAGE: u64 = 8192;
 /// `pg_proc` of a template.
@@ -40,7 +40,7 @@ fn refused(words: &[&str], why: &str) {
 #[test]
 fn nothing_is_written_into_a_target() {
     let (copy, other) = (newest(), newest());
-    let folder = Scratch::new(&run_as(), None).expect("a directory");
+    let folder = scratch();
     let (pgdata, b) = (text(&copy.pgdata), text(&other.pgdata));
     let before = files(&copy.pgdata);
     let page = copy.pgdata.join(TABLE);

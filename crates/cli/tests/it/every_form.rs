@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use common::{Ran, pgclinic, seen, text, told};
-use pgclinic_servers::{Checksums, ConnectionTarget, Scratch, StopMode};
+use pgclinic_servers::{Checksums, ConnectionTarget, StopMode};
 use pgclinic_testkit::{
-    copy_of, execute, overwrite, run_as, seed, server, streamed_backup, value, with_summaries,
+    copy_of, execute, overwrite, scratch, seed, server, streamed_backup, value, with_summaries,
 };
 
 /// The files of a plain backup in an archive.
@@ -34,7 +34,7 @@ fn packed(folder: &Path) -> PathBuf {
 fn the_same_damage_gives_the_same_findings_in_every_form() {
     let copy = copy_of(&seed(&server(18), Checksums::On));
     let mut server = copy.start_with(&with_summaries()).expect("a server");
-    let scratch = Scratch::new(&run_as(), None).expect("a directory");
+    let scratch = scratch();
     let docs = value(&server, "SELECT pg_relation_filepath('public.docs')");
     let index = value(&server, "SELECT pg_relation_filepath('public.docs_pkey')");
     execute(&server, "CHECKPOINT");

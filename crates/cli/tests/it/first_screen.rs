@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::Command;
 
 use pgclinic_servers::{Checksums, Scratch};
-use pgclinic_testkit::{as_primary, copy_of, run_as, seed, server, value};
+use pgclinic_testkit::{as_primary, copy_of, scratch, seed, server, value};
 
 use crate::common::{Ran, pgclinic, skipped, text};
 
@@ -14,7 +14,7 @@ const PAGE: usize = 8192;
 
 /// A damaged cluster under a name that a shell would split.
 fn damaged() -> (Scratch, String) {
-    let home = Scratch::new(&run_as(), None).expect("a directory");
+    let home = scratch();
     let pgdata = home.path().join("it's a cluster");
     let healthy = seed(&server(15), Checksums::On).pgdata;
     let copied = Command::new("cp")
@@ -157,7 +157,7 @@ fn the_command_that_loads_what_was_salvaged_loads_it() {
     }
     // The same server takes what it has, lz4 too.
     let source = copy_of(&seed(&server(15), Checksums::On));
-    let home = Scratch::new(&run_as(), None).expect("a directory");
+    let home = scratch();
     let (to, ddl) = (
         home.path().join("what came out"),
         home.path().join("shop.sql"),

@@ -9,8 +9,8 @@ use crate::heal::{Ward, document, refused};
 
 use common::{ReadOnlyMount, SmallDisk, files, pgclinic, text};
 use pgclinic_model::document::HealDocument;
-use pgclinic_servers::{Scratch, StopMode};
-use pgclinic_testkit::{execute, run_as, value};
+use pgclinic_servers::StopMode;
+use pgclinic_testkit::{execute, run_as, scratch, value};
 
 #[test]
 fn what_cannot_be_healed_is_refused_with_its_reason() {
@@ -221,7 +221,7 @@ fn a_file_that_belongs_to_somebody_else_is_refused_before_anything_is_written() 
         return;
     }
     fs::set_permissions(&table, fs::Permissions::from_mode(0o644)).expect("a mode");
-    let scratch = Scratch::new(&run_as(), None).expect("a directory");
+    let scratch = scratch();
     let program = scratch.path().join("pgclinic");
     fs::copy(env!("CARGO_BIN_EXE_pgclinic"), &program).expect("a copy");
     let bytes = files(&ward.copy.pgdata);

@@ -12,9 +12,9 @@ use std::time::{Duration, Instant};
 
 use common::{SmallDisk, count, pgclinic, text, told};
 use pgclinic_format::tar::build_header;
-use pgclinic_servers::{Checksums, Scratch, StopMode};
+use pgclinic_servers::{Checksums, StopMode};
 use pgclinic_testkit::{
-    Packing, archived, as_primary, copy_of, run_as, seed, server, streamed_backup,
+    Packing, archived, as_primary, copy_of, scratch, seed, server, streamed_backup,
 };
 
 const MIB: u64 = 1 << 20;
@@ -35,10 +35,6 @@ fn packed(folder: &Path, name: &str, bytes: u64, first: &[u8]) -> PathBuf {
     let packed = gzip.args(["-1", "-f"]).arg(&plain).status().expect("gzip");
     assert!(packed.success());
     folder.join("base.tar.gz")
-}
-
-fn scratch() -> Scratch {
-    Scratch::new(&run_as(), None).expect("a directory")
 }
 
 /// A 32nd of a disk is left to others: of 65 MiB, all but one are used when that is asked for the

@@ -7,9 +7,9 @@ use crate::common;
 use std::path::Path;
 
 use common::{apart_from_manifests, pgclinic, text, told};
-use pgclinic_servers::{Checksums, ConnectionTarget, Scratch, StopMode};
+use pgclinic_servers::{Checksums, ConnectionTarget, StopMode};
 use pgclinic_testkit::{
-    Backups, Packing, TempCopy, archived, clinic, copy_of, open, run_as, seed, server,
+    Backups, Packing, TempCopy, archived, clinic, copy_of, open, scratch, seed, server,
     with_summaries,
 };
 
@@ -73,7 +73,7 @@ fn check(words: &[&str], level: &str) -> CheckDocument {
 #[test]
 fn the_same_damage_gives_the_same_findings_in_every_form() {
     let copy = copy_of(&seed(&server(18), Checksums::On));
-    let scratch = Scratch::new(&run_as(), None).expect("a directory");
+    let scratch = scratch();
     injure(&copy, scratch.path());
     let data = [text(&copy.pgdata)];
     let stopped = apart_from_manifests(&check(&data, "full"));

@@ -6,8 +6,8 @@ use crate::watch_background::damage;
 use std::path::Path;
 
 use common::{pgclinic, text, url};
-use pgclinic_servers::{Checksums, Scratch, StopMode};
-use pgclinic_testkit::{all_majors, as_primary, copy_of, run_as, seed, server, started};
+use pgclinic_servers::{Checksums, StopMode};
+use pgclinic_testkit::{all_majors, as_primary, copy_of, scratch, seed, server, started};
 
 const README: &str = include_str!("../../../../README.md");
 const BENCHMARKS: &str = include_str!("../../../../docs/benchmarks.md");
@@ -37,7 +37,7 @@ fn squeezed(text: &str) -> String {
 
 #[test]
 fn the_example_is_what_check_prints() {
-    let scratch = Scratch::new(&run_as(), None).expect("a directory");
+    let scratch = scratch();
     let copy = scratch.path().join("main");
     let newest = all_majors().pop().expect("the newest");
     let cluster = seed(&newest, Checksums::On).pgdata;

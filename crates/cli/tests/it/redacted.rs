@@ -7,7 +7,7 @@ use std::process::Command;
 use pgclinic_servers::{
     Checksums, ConnectionTarget, Scratch, Server, StartOptions, StopMode, copy_cluster,
 };
-use pgclinic_testkit::{as_primary, copy_of, run_as, seed, server};
+use pgclinic_testkit::{as_primary, copy_of, run_as, scratch, seed, server};
 
 use crate::common::{Ran, pgclinic, text};
 
@@ -84,7 +84,7 @@ impl Ward {
         let by_url = ["check", &url, "--format", "json", "--level", "pages"];
         let by_url = pgclinic(&by_url).exits(0).out;
         running.stop(StopMode::Fast).expect("a stop");
-        let scratch = Scratch::new(&run_as(), None).expect("a directory");
+        let scratch = scratch();
         let [sound, hurt] = ["sound", "hurt"].map(|name| {
             let folder = scratch.path().join(format!("{CANARY} {name}"));
             std::fs::create_dir(&folder).expect("a directory");
@@ -353,7 +353,7 @@ fn an_experiment_by_url_names_nobody(ward: &Ward, url: &str) {
 /// The cluster of a plain drill is the drill's own; the machine and its directories are not.
 #[test]
 fn a_drill_names_neither_the_machine_nor_its_directories() {
-    let scratch = Scratch::new(&run_as(), None).expect("a directory");
+    let scratch = scratch();
     let programs = scratch.path().join(format!("{CANARY} bin"));
     std::os::unix::fs::symlink(&server(15).bindir, &programs).expect("a link");
     let page = scratch.path().join("drill.html");

@@ -8,7 +8,9 @@ use crate::common;
 use common::{pgclinic, text};
 use pgclinic_model::document::{InjuryState, RehearsalDocument, RehearsalKind};
 use pgclinic_servers::{Checksums, Scratch, Server, StartOptions, StopMode};
-use pgclinic_testkit::{TempCopy, as_primary, base_backup, copy_of, execute, run_as, seed, server};
+use pgclinic_testkit::{
+    TempCopy, as_primary, base_backup, copy_of, execute, run_as, scratch, seed, server,
+};
 
 /// Every file with what it holds.
 fn contents(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
@@ -153,7 +155,7 @@ fn a_copy_of_a_users_cluster_is_hurt_and_scored_and_the_original_is_only_read() 
 #[test]
 fn a_backup_in_archives_is_copied_out_of_them() {
     let original = copy_of(&seed(&server(15), Checksums::On));
-    let scratch = Scratch::new(&run_as(), None).expect("a directory");
+    let scratch = scratch();
     let mut running = original.start_with(&as_primary()).expect("a server");
     let backup = scratch.path().join("backup");
     let packed = ["--format=tar", "--compress=gzip:1", "--no-verify-checksums"];
@@ -233,7 +235,7 @@ impl Exam {
         let original = copy_of(&seed(&server(major), Checksums::On));
         let exam = Exam {
             original,
-            scratch: Scratch::new(&run_as(), None).expect("a directory"),
+            scratch: scratch(),
         };
         let directory = exam.directory();
         let words = ["drill", "--exam", text(&directory), "--on-copy-of"];

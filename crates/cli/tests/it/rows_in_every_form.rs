@@ -9,9 +9,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use common::{pgclinic, text};
-use pgclinic_servers::{Checksums, Scratch, StopMode};
+use pgclinic_servers::{Checksums, StopMode};
 use pgclinic_testkit::{
-    Backups, Packing, TempCopy, archived, clinic, copy_of, open, run_as, seed, server,
+    Backups, Packing, TempCopy, archived, clinic, copy_of, open, scratch, seed, server,
     with_summaries,
 };
 
@@ -82,7 +82,7 @@ impl Unlogged {
 #[test]
 fn the_same_cluster_gives_the_same_rows_and_figures_in_every_form() {
     let copy = copy_of(&seed(&server(18), Checksums::On));
-    let scratch = Scratch::new(&run_as(), None).expect("a directory");
+    let scratch = scratch();
     let mut server = copy.start_with(&with_summaries()).expect("a server");
     let backups = Backups::taken(&server, &scratch, CHANGES);
     server.stop(StopMode::Fast).expect("a stop");

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use common::{Ran, hold_ledger, pgclinic, text, told};
 use pgclinic_servers::{Checksums, Scratch, StopMode};
-use pgclinic_testkit::{TempCopy, all_majors, copy_of, run_as, seed};
+use pgclinic_testkit::{TempCopy, all_majors, copy_of, scratch, seed};
 
 const PAGE: u64 = 8192;
 
@@ -51,7 +51,7 @@ struct Folder(Scratch);
 
 impl Folder {
     fn new() -> Self {
-        Folder(Scratch::new(&run_as(), None).expect("a directory"))
+        Folder(scratch())
     }
 
     fn file(&self, name: &str) -> PathBuf {

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 use common::{hold_ledger, pgclinic, seen, text, told};
 use pgclinic_servers::{Checksums, Scratch, Session, StopMode};
-use pgclinic_testkit::{TempCopy, all_majors, copy_of, run_as, seed};
+use pgclinic_testkit::{TempCopy, all_majors, copy_of, scratch, seed};
 
 const PAGE: u64 = 8192;
 
@@ -26,7 +26,7 @@ impl Patient {
         let installation = all_majors().pop().expect("the newest");
         Patient {
             copy: copy_of(&seed(&installation, Checksums::On)),
-            folder: Scratch::new(&run_as(), None).expect("a directory"),
+            folder: scratch(),
         }
     }
 

@@ -9,9 +9,9 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 
 use common::{hold_ledger, pgclinic, text, told};
-use pgclinic_servers::{Checksums, Scratch, Server, Session, StartOptions, StopMode};
+use pgclinic_servers::{Checksums, Server, Session, StartOptions, StopMode};
 use pgclinic_testkit::{
-    TempCopy, all_majors, as_primary, catch_up, copy_of, run_as, seed, standby,
+    TempCopy, all_majors, as_primary, catch_up, copy_of, scratch, seed, standby,
 };
 use serde_json::Value;
 
@@ -69,7 +69,7 @@ fn lsn_of(copy: &TempCopy, path: &str, block: u64) -> u64 {
 fn a_state_of_the_primary_holds_for_its_promoted_standby_up_to_the_parting() {
     let seeded = seed(&all_majors().pop().expect("the newest"), Checksums::On);
     let (first, copy) = (copy_of(&seeded), copy_of(&seeded));
-    let folder = Scratch::new(&run_as(), None).expect("a directory");
+    let folder = scratch();
     let state = folder.path().join("primary");
     let primary = first.start_with(&as_primary()).expect("a primary");
     let follower = standby(&copy, &primary, StartOptions::default());

@@ -11,7 +11,7 @@ use std::process::{Command, Stdio};
 
 use common::{count, hold_ledger, pgclinic, text, told};
 use pgclinic_servers::{Checksums, Scratch, Server, StartOptions, StopMode};
-use pgclinic_testkit::{TempCopy, all_majors, copy_of, run_as, seed};
+use pgclinic_testkit::{TempCopy, all_majors, copy_of, scratch, seed};
 use serde_json::Value;
 
 const PAGE: u64 = 8192;
@@ -110,20 +110,14 @@ fn killed_it_goes_on(copy: &TempCopy, folder: &Scratch, level: &str) -> PathBuf 
 
 #[test]
 fn a_run_over_a_stopped_cluster_survives_a_kill() {
-    let (copy, folder) = (
-        damaged(),
-        Scratch::new(&run_as(), None).expect("a directory"),
-    );
+    let (copy, folder) = (damaged(), scratch());
     killed_it_goes_on(&copy, &folder, "full");
 }
 
 /// Of a database that may have been begun.
 #[test]
 fn files_that_went_between_a_kill_and_the_going_on_are_missed() {
-    let (copy, folder) = (
-        newest(),
-        Scratch::new(&run_as(), None).expect("a directory"),
-    );
+    let (copy, folder) = (newest(), scratch());
     let words = check(&copy, "structure");
     let state = folder.path().join("state");
     run_and_kill(&words, &state);
@@ -140,10 +134,7 @@ fn files_that_went_between_a_kill_and_the_going_on_are_missed() {
 
 #[test]
 fn a_run_beside_a_server_survives_a_kill() {
-    let (copy, folder) = (
-        damaged(),
-        Scratch::new(&run_as(), None).expect("a directory"),
-    );
+    let (copy, folder) = (damaged(), scratch());
     let server = start(&copy);
     let state = killed_it_goes_on(&copy, &folder, "structure");
     // The state of a run that was gone on with tells what changed, as any other.
@@ -156,10 +147,7 @@ fn a_run_beside_a_server_survives_a_kill() {
 /// Tables that were changed, made, cut and dropped between the kill and the going on.
 #[test]
 fn what_a_server_did_in_between_is_followed() {
-    let (copy, folder) = (
-        newest(),
-        Scratch::new(&run_as(), None).expect("a directory"),
-    );
+    let (copy, folder) = (newest(), scratch());
     let server = start(&copy);
     let (words, state) = (check(&copy, "structure"), folder.path().join("state"));
     run_and_kill(&words, &state);
@@ -186,10 +174,7 @@ fn what_a_server_did_in_between_is_followed() {
 
 #[test]
 fn a_state_that_does_not_fit_is_refused() {
-    let (copy, folder) = (
-        newest(),
-        Scratch::new(&run_as(), None).expect("a directory"),
-    );
+    let (copy, folder) = (newest(), scratch());
     let (words, state) = (check(&copy, "pages"), folder.path().join("state"));
     run_and_kill(&words, &state);
     let going_on = ["--state", text(&state), "--resume"];

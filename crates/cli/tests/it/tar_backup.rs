@@ -16,7 +16,7 @@ use pgclinic_servers::{Checksums, Scratch, Server, StopMode};
 use pgclinic_source::TarBackup;
 use pgclinic_source::tar::{PackedArchives, base_archive_in};
 use pgclinic_testkit::{
-    as_primary, base_backup, copy_of, overwrite, plain_backup, run_as, seed, server,
+    as_primary, base_backup, copy_of, overwrite, plain_backup, scratch, seed, server,
 };
 
 /// Options of `pg_basebackup` that make archives.
@@ -105,7 +105,7 @@ fn takes_less_than_half(folder: &Path, spill_folder: &Path) {
 fn the_same_damage_gives_the_same_findings_in_every_form() {
     let copy = copy_of(&seed(&server(15), Checksums::On));
     let mut server = copy.start_with(&as_primary()).expect("a server");
-    let scratch = Scratch::new(&run_as(), None).expect("a directory");
+    let scratch = scratch();
     let mut session = server.connect("clinic").expect("a session");
     let sql = "SELECT pg_relation_filepath('public.docs')";
     let docs = session.query_value(sql).expect(sql).expect("a path");
@@ -204,7 +204,7 @@ fn the_same_damage_gives_the_same_findings_in_every_form() {
 fn a_cut_archive_is_damaged_by_its_manifest_and_incomplete_without() {
     let copy = copy_of(&seed(&server(15), Checksums::On));
     let mut server = copy.start_with(&as_primary()).expect("a server");
-    let scratch = Scratch::new(&run_as(), None).expect("a directory");
+    let scratch = scratch();
     let folder = scratch.path().join("cut");
     base_backup(&server, &folder, &["--format=tar", "--compress=zstd:1"]);
     server.stop(StopMode::Fast).expect("a stop");
@@ -255,7 +255,7 @@ fn a_cut_archive_is_damaged_by_its_manifest_and_incomplete_without() {
 #[test]
 fn a_cut_archive_of_a_stopped_cluster_is_incomplete() {
     let copy = copy_of(&seed(&server(15), Checksums::On));
-    let scratch = Scratch::new(&run_as(), None).expect("a directory");
+    let scratch = scratch();
     let archive = scratch.path().join("cluster.tar");
     let orders = [
         names(&copy.pgdata, &["PG_VERSION", "global", "base"], &[]),
@@ -285,7 +285,7 @@ fn a_cut_archive_of_a_stopped_cluster_is_incomplete() {
 #[test]
 fn an_archive_that_was_cut_in_front_of_its_version_is_incomplete() {
     let copy = copy_of(&seed(&server(15), Checksums::On));
-    let scratch = Scratch::new(&run_as(), None).expect("a directory");
+    let scratch = scratch();
     let archive = scratch.path().join("cluster.tar");
     let order = names(&copy.pgdata, &["base"], &["global", "PG_VERSION"]);
     tarred(&copy.pgdata, &order, &archive);
@@ -312,7 +312,7 @@ fn an_archive_that_was_cut_in_front_of_its_version_is_incomplete() {
 #[test]
 fn so_is_one_with_the_folder_of_the_data_directory() {
     let copy = copy_of(&seed(&server(15), Checksums::On));
-    let scratch = Scratch::new(&run_as(), None).expect("a directory");
+    let scratch = scratch();
     let archive = scratch.path().join("cluster.tar");
     let home = copy.pgdata.parent().expect("a directory");
     let name = copy.pgdata.file_name().expect("a name").to_str();
@@ -332,7 +332,7 @@ fn so_is_one_with_the_folder_of_the_data_directory() {
 #[test]
 fn what_is_left_of_an_archive_of_an_unknown_version_is_told() {
     let copy = copy_of(&seed(&server(15), Checksums::On));
-    let scratch = Scratch::new(&run_as(), None).expect("a directory");
+    let scratch = scratch();
     let archive = scratch.path().join("cluster.tar");
     let cut = |names: [&str; 2], len: u64| {
         let names = names.map(str::to_owned);
@@ -391,7 +391,7 @@ fn a_shared_index(pgdata: &Path) -> String {
 #[test]
 fn damage_in_front_of_the_cut_is_told() {
     let copy = copy_of(&seed(&server(15), Checksums::On));
-    let scratch = Scratch::new(&run_as(), None).expect("a directory");
+    let scratch = scratch();
     let hurt = a_shared_index(&copy.pgdata);
     overwrite(&copy.pgdata.join(&hurt), 8192 + 4000);
     let archive = scratch.path().join("cluster.tar");
@@ -415,7 +415,7 @@ fn damage_in_front_of_the_cut_is_told() {
 fn a_manifest_in_the_archive_is_held_against_what_passed_by() {
     let copy = copy_of(&seed(&server(15), Checksums::On));
     let mut server = copy.start_with(&as_primary()).expect("a server");
-    let scratch = Scratch::new(&run_as(), None).expect("a directory");
+    let scratch = scratch();
     let backup = |name: &str, arguments: &[&str]| {
         let folder = scratch.path().join(name);
         plain_backup(&copy, &server, &folder, arguments);
@@ -460,7 +460,7 @@ fn a_manifest_in_the_archive_is_held_against_what_passed_by() {
 fn a_manifest_beside_belongs_to_base_tar_only() {
     let copy = copy_of(&seed(&server(15), Checksums::On));
     let mut server = copy.start_with(&as_primary()).expect("a server");
-    let scratch = Scratch::new(&run_as(), None).expect("a directory");
+    let scratch = scratch();
     let folder = scratch.path().join("backup");
     plain_backup(&copy, &server, &folder, &[]);
     server.stop(StopMode::Fast).expect("a stop");
@@ -483,7 +483,7 @@ fn a_manifest_beside_belongs_to_base_tar_only() {
 #[test]
 fn the_control_file_may_come_after_many_small_files() {
     let copy = copy_of(&seed(&server(15), Checksums::On));
-    let scratch = Scratch::new(&run_as(), None).expect("a directory");
+    let scratch = scratch();
     for number in 900_000..900_260 {
         let path = copy.pgdata.join(format!("base/1/{number}"));
         let file = File::create(path).expect("a file");

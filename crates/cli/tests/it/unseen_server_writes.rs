@@ -10,10 +10,10 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use common::{Ran, pgclinic, text};
-use pgclinic_servers::{Checksums, Scratch, Server};
+use pgclinic_servers::{Checksums, Server};
 use pgclinic_surgery::mark_copy;
 use pgclinic_testkit::{
-    Load, TempCopy, busy, copy_of, execute, run_as, seed, server as installed, value,
+    Load, TempCopy, busy, copy_of, execute, scratch, seed, server as installed, value,
 };
 use rustix::process::{Pid, Signal, kill_process};
 
@@ -78,7 +78,7 @@ fn refused(ran: Ran) {
 #[test]
 fn nothing_is_written_under_a_server_that_cannot_be_seen() {
     let copy = copy_of(&seed(&installed(18), Checksums::On));
-    let folder = Scratch::new(&run_as(), None).expect("a directory");
+    let folder = scratch();
     let at = |name: &str| folder.path().join(name);
     let (first, second) = (at("first"), at("second"));
     mark_copy(&copy.pgdata).expect("a marker");
@@ -122,7 +122,7 @@ fn nothing_is_written_under_a_server_that_cannot_be_seen() {
 #[test]
 fn a_stopped_cluster_is_written_to_at_once() {
     let copy = copy_of(&seed(&installed(18), Checksums::On));
-    let folder = Scratch::new(&run_as(), None).expect("a directory");
+    let folder = scratch();
     let journal = folder.path().join("journal");
     mark_copy(&copy.pgdata).expect("a marker");
     let injured = injure(&copy, "public.frozen", &["--journal", text(&journal)]).exits(0);

@@ -5,11 +5,9 @@ use std::sync::Arc;
 use pgclinic_cluster::wal::{CheckpointState, ReplaySpace, StartKind, Stop};
 use pgclinic_cluster::{Catalog, Cluster};
 use pgclinic_format::wal::{Compression, WalReader};
-use pgclinic_servers::{
-    Checksums, InitOptions, Scratch, Server, Session, StartOptions, StopMode, initdb,
-};
+use pgclinic_servers::{Checksums, InitOptions, Server, Session, StartOptions, StopMode, initdb};
 use pgclinic_source::DataDirectory;
-use pgclinic_testkit::{all_majors, copy_of, run_as, seed, server};
+use pgclinic_testkit::{all_majors, copy_of, run_as, scratch, seed, server};
 
 fn open(pgdata: &std::path::Path) -> Cluster {
     let source = DataDirectory::open(pgdata).expect("a directory");
@@ -123,7 +121,7 @@ fn indexes_being_built(cluster: &Cluster) -> Vec<String> {
 fn small_and_large_segments() {
     let installation = all_majors().pop().expect("the newest");
     for megabytes in [1, 64] {
-        let scratch = Scratch::new(&run_as(), None).expect("a directory");
+        let scratch = scratch();
         let pgdata = scratch.folder("data").expect("a directory");
         let options = InitOptions {
             wal_segsize_mb: Some(megabytes),

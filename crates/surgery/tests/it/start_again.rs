@@ -16,7 +16,9 @@ use pgclinic_surgery::start_wounds::{
     Before, LOAD, LOAD_AFTER_CHECKPOINT, LOAD_UNFINISHED, SETTINGS, TABLES, Wound, wounds,
 };
 use pgclinic_surgery::{Consent, Operation, apply, undo};
-use pgclinic_testkit::{Quiet, all_majors, copy_of, execute, open, run_as, seed, server, value};
+use pgclinic_testkit::{
+    Quiet, all_majors, copy_of, execute, open, run_as, scratch, seed, server, value,
+};
 
 /// A cluster of which each wound gets a copy.
 struct Patient {
@@ -55,7 +57,7 @@ impl Patient {
             Before::Shutdown => StopMode::Fast,
         };
         running.stop(mode).expect("an end");
-        let scratch = Scratch::new(&run_as(), None).expect("a directory");
+        let scratch = scratch();
         let copied = copy_cluster(&copy.pgdata, scratch.path()).expect("a copy");
         Patient {
             installation: installation.clone(),
@@ -66,7 +68,7 @@ impl Patient {
     }
 
     fn copy(&self) -> (Scratch, PathBuf) {
-        let scratch = Scratch::new(&run_as(), None).expect("a directory");
+        let scratch = scratch();
         let copied = copy_cluster(&self.pgdata, scratch.path()).expect("a copy");
         (scratch, copied.pgdata)
     }

@@ -9,7 +9,7 @@ use pgclinic_servers::{
     Checksums, InitOptions, Installation, Scratch, Server, StartOptions, StopMode, initdb,
 };
 use pgclinic_source::{DataDirectory, Overlay, OverlayPatch};
-use pgclinic_testkit::{checked, run_as, server};
+use pgclinic_testkit::{checked, run_as, scratch, server};
 
 /// A stopped cluster with one database `postgres`.
 pub(crate) struct Made {
@@ -80,7 +80,7 @@ impl Made {
 
     fn running(major: u16) -> (Made, Server) {
         let installation = server(major);
-        let scratch = Scratch::new(&run_as(), None).expect("a scratch directory");
+        let scratch = scratch();
         let pgdata = scratch.folder("data").expect("a directory");
         let options = InitOptions {
             checksums: Checksums::On,

@@ -14,7 +14,7 @@ use std::time::SystemTime;
 use pgclinic_cli::{Env, Terminal, run};
 use pgclinic_model::{CheckDocument, Severity};
 use pgclinic_servers::{ConnectionDefaults, ConnectionTarget, Scratch, Server};
-use pgclinic_testkit::run_as;
+use pgclinic_testkit::scratch;
 
 /// What a run gave.
 #[derive(Debug)]
@@ -288,7 +288,7 @@ impl SmallDisk {
     /// Nothing where nobody may mount.
     pub(crate) fn new(size: &str) -> Option<Self> {
         // The user of the servers comes here too.
-        let folder = Scratch::new(&run_as(), None).expect("a directory");
+        let folder = scratch();
         let path = folder.path().join("disk");
         std::fs::create_dir(&path).expect("a directory");
         let mounted = Command::new("mount")
@@ -344,7 +344,7 @@ pub(crate) struct SecondPath {
 impl SecondPath {
     /// Nothing where nobody may mount.
     pub(crate) fn of(folder: &Path) -> Option<Self> {
-        let home = Scratch::new(&run_as(), None).expect("a directory");
+        let home = scratch();
         let path = home.path().join("same");
         std::fs::create_dir(&path).expect("a directory");
         let mounted = Command::new("mount")

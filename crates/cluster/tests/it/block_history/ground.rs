@@ -18,7 +18,7 @@ use pgclinic_servers::{
     initdb,
 };
 use pgclinic_source::{DataDirectory, Memory, Overlay, OverlayPatch, Source};
-use pgclinic_testkit::{Quiet, as_primary, run_as, streamed_backup};
+use pgclinic_testkit::{Quiet, as_primary, run_as, scratch, streamed_backup};
 
 /// Tables of all sorts, before the backup.
 pub(super) const BEFORE: &str = "
@@ -79,7 +79,7 @@ pub(super) struct Ground {
 
 /// A cluster with a backup from the middle of its life; its server still runs.
 pub(super) fn begun(installation: Installation, checksums: Checksums) -> (Ground, Server) {
-    let scratch = Scratch::new(&run_as(), None).expect("a directory");
+    let scratch = scratch();
     let pgdata = scratch.folder("data").expect("a directory");
     let options = InitOptions {
         checksums,

@@ -6,9 +6,9 @@ use std::time::Instant;
 use pgclinic_cluster::Cluster;
 use pgclinic_cluster::wal::{BlockAddress, Evidence, ReplaySpace, recover_blocks};
 use pgclinic_format::Fork;
-use pgclinic_servers::{Checksums, InitOptions, Scratch, Server, StopMode, initdb};
+use pgclinic_servers::{Checksums, InitOptions, Server, StopMode, initdb};
 use pgclinic_spill::Budget;
-use pgclinic_testkit::{Quiet, as_primary, run_as, server, streamed_backup};
+use pgclinic_testkit::{Quiet, as_primary, run_as, scratch, server, streamed_backup};
 
 use super::ground::{
     Ground, Sort, all_blocks, compared, page_of, run, sort_of, start_with, with_copy,
@@ -44,7 +44,7 @@ INSERT INTO rows SELECT i, 0, repeat('y', i % 300) FROM generate_series(1, 20000
 DELETE FROM rows WHERE n = 3 AND id % 3 = 0";
 
 fn lived(pages: usize) -> Ground {
-    let scratch = Scratch::new(&run_as(), None).expect("a directory");
+    let scratch = scratch();
     let ground = Ground {
         installation: server(15),
         pgdata: scratch.folder("data").expect("a directory"),

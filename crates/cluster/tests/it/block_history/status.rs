@@ -8,10 +8,10 @@ use pgclinic_cluster::wal::{
     Evidence, NotProven, PageOrigin, RecoveredBlocks, StatusAddress, WantedPages, recover_pages,
 };
 use pgclinic_format::StatusLog;
-use pgclinic_servers::{Checksums, Installation, Scratch, Server, StopMode, initdb};
+use pgclinic_servers::{Checksums, Installation, Server, StopMode, initdb};
 use pgclinic_source::OverlayPatch;
 use pgclinic_testkit::{
-    Quiet, all_majors, as_primary, catch_up, copy_of, run_as, seed, server, standby,
+    Quiet, all_majors, as_primary, catch_up, copy_of, run_as, scratch, seed, server, standby,
     streamed_backup,
 };
 
@@ -63,7 +63,7 @@ fn started(ground: &Ground) -> Server {
 /// Several pages of each log before a backup and after it, a crash with open transactions, and one
 /// that waits for its second phase.
 fn lived(installation: Installation) -> Ground {
-    let scratch = Scratch::new(&run_as(), None).expect("a directory");
+    let scratch = scratch();
     let ground = Ground {
         pgdata: scratch.folder("data").expect("a directory"),
         backup: scratch.path().join("backup"),
