@@ -5,6 +5,7 @@
 
 use std::path::PathBuf;
 use std::process::Command;
+use std::sync::Mutex;
 
 use crate::args::Args;
 use crate::shell::at;
@@ -35,13 +36,32 @@ fn run(words: &[String]) -> Outcome {
     let seed = seed()?;
     shell::run(cargo_fuzz("build").args(["--target-dir"]).arg(target_dir()))?;
     canary_is_caught(seed)?;
-    for target in targets.iter().filter(|target| *target != CANARY) {
-        let output = shell::output(&mut fuzz(target, seed, seconds)?)?;
-        if !output.status.success() {
-            return Err(format!("{target} fell over\n{}", shell::both(&output)));
-        }
-        println!("{target:<14} {}", last_figures(&shell::both(&output)));
+    let real = targets.iter().filter(|target| *target != CANARY);
+    run_each(real, |target| holds(target, seed, seconds))
+}
+
+/// As many at once as there are processors, since a fuzzer uses one.
+fn run_each<'t>(
+    targets: impl Iterator<Item = &'t String> + Send,
+    holds: impl Fn(&str) -> Outcome + Sync,
+) -> Outcome {
+    let left = Mutex::new(targets);
+    let next = || left.lock().expect("no panic").next();
+    let work = || std::iter::from_fn(next).try_for_each(|target| holds(target));
+    let workers = std::thread::available_parallelism().map_or(1, usize::from);
+    std::thread::scope(|scope| {
+        let started: Vec<_> = (0..workers).map(|_| scope.spawn(work)).collect();
+        let ended = started.into_iter().map(|worker| worker.join());
+        ended.map(|outcome| outcome.expect("no panic")).collect()
+    })
+}
+
+fn holds(target: &str, seed: u32, seconds: u64) -> Outcome {
+    let output = shell::output(&mut fuzz(target, seed, seconds)?)?;
+    if !output.status.success() {
+        return Err(format!("{target} fell over\n{}", shell::both(&output)));
     }
+    println!("{target:<14} {}", last_figures(&shell::both(&output)));
     Ok(())
 }
 
