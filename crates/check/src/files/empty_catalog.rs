@@ -9,12 +9,13 @@ use pgclinic_model::{Rule, plural};
 use crate::check::DatabaseCheck;
 use crate::findings::{Draft, Findings};
 
-/// Mapped catalogs that are never empty, of a database and of the cluster.
+/// Catalogs that are never empty, of a database and of the cluster.
 const NEVER_EMPTY: &[(Oid, &str)] = &[
     (oid::PG_TYPE, "pg_type"),
     (oid::PG_ATTRIBUTE, "pg_attribute"),
     (oid::PG_PROC, "pg_proc"),
     (oid::PG_CLASS, "pg_class"),
+    (oid::PG_INDEX, "pg_index"),
     (oid::PG_TABLESPACE, "pg_tablespace"),
     (oid::PG_AUTHID, "pg_authid"),
     (oid::PG_DATABASE, "pg_database"),
@@ -49,7 +50,10 @@ impl DatabaseCheck for EmptyCatalog {
             .relation_map(home)
             .ok()
             .filter(RelationMap::is_right);
-        let mappings = map.map(|map| map.mappings).unwrap_or_default();
+        let mut mappings = map.map(|map| map.mappings).unwrap_or_default();
+        // No map has it: pg_class names its file.
+        let pg_index = database.catalog.relations.get(&oid::PG_INDEX);
+        mappings.extend(pg_index.map(|own| (own.oid, own.filenode)));
         for (catalog, name) in NEVER_EMPTY {
             let Some((_, filenode)) = mappings.iter().find(|(mapped, _)| mapped == catalog) else {
                 continue;

@@ -39,6 +39,7 @@ mod first_screen;
 mod guide;
 mod habits;
 mod heal;
+mod heal_catalogs;
 mod heal_checksums;
 mod heal_evidence;
 mod heal_full;

@@ -1,13 +1,13 @@
 //! Pages that are sound by themselves, and that the check of level full accuses: of a TOASTed value
 //! that is not whole those of its row, of its chunks, and of where its index says that they stand;
-//! of entries that no row belongs to those of the rows. Which of them is not what it was, WAL and
-//! copies say.
+//! of entries that no row belongs to those of the rows; of a catalog that holds nothing but zeros
+//! all. Which of them is not what it was, WAL and copies say.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use pgclinic_cluster::{
-    BlocksOfValues, Catalog, Cluster, DatabaseContext, Relation, blocks_of_values,
+    BlocksOfValues, Catalog, Cluster, DatabaseContext, ForkFiles, Relation, blocks_of_values,
 };
 use pgclinic_format::{BlockNo, Oid};
 use pgclinic_model::document::{CheckDocument, NotHealed};
@@ -28,6 +28,8 @@ const VALUE_RULES: [&str; 4] = [
 ];
 /// An entry of an index and the row to which it leads contradict each other.
 const ENTRY_RULES: [&str; 2] = ["index-entry-of-other-key", "index-entry-without-row"];
+/// A catalog that always has rows has none.
+const EMPTY_RULE: &str = "empty-catalog";
 
 /// A finding, and the pages of which one may be another than it was.
 pub(super) struct Accusation<'a> {
@@ -44,7 +46,8 @@ pub(super) fn accusations<'a>(
     forks: &ForksByPath,
 ) -> Vec<Accusation<'a>> {
     let own = document.findings.iter().filter(|own| {
-        own.severity == Severity::Damage && own.caused_by.is_none() && is_accusing(own)
+        let is_root = own.severity == Severity::Damage && own.caused_by.is_none();
+        is_root && (is_accusing(own) || is_of_zeros(own, cluster, forks))
     });
     let mut by_database: BTreeMap<Oid, Vec<&Finding>> = BTreeMap::new();
     for finding in own {
@@ -72,6 +75,12 @@ fn is_accusing(finding: &Finding) -> bool {
     VALUE_RULES.contains(&rule) || ENTRY_RULES.contains(&rule)
 }
 
+/// It is of a catalog that has pages, and nothing on them. One that is too short ends too early.
+fn is_of_zeros(finding: &Finding, cluster: &Cluster, forks: &ForksByPath) -> bool {
+    let files = forks.get(&finding.place.path);
+    finding.rule == EMPTY_RULE && files.is_some_and(|own| !all_pages(cluster, own).is_empty())
+}
+
 fn of_database<'a>(
     database: &DatabaseContext<'_>,
     findings: Vec<&'a Finding>,
@@ -94,6 +103,7 @@ fn of_database<'a>(
         column: column_of(database.catalog, finding),
         pages: match value_of(finding) {
             Some(value) => pages_of_value(database, finding, value, &blocks),
+            None if finding.rule == EMPTY_RULE => pages_of_file(database, finding),
             None => page_of_row(database, finding).into_iter().collect(),
         },
     };
@@ -148,6 +158,22 @@ fn pages_of_value(
     pages
 }
 
+/// All of the file in which the finding is.
+fn pages_of_file(database: &DatabaseContext<'_>, finding: &Finding) -> BTreeSet<PageOfFork> {
+    let mut forks = database.forks.iter();
+    let files = forks.find(|own| own.path(0) == finding.place.path);
+    files.map_or_else(BTreeSet::new, |files| all_pages(database.cluster, files))
+}
+
+fn all_pages(cluster: &Cluster, files: &ForkFiles) -> BTreeSet<PageOfFork> {
+    let build = cluster.build;
+    let blocks = files.blocks(build.block_size, build.segment_bytes);
+    let path = files.path(0);
+    (0..blocks)
+        .map(|block| PageOfFork::new(&path, block))
+        .collect()
+}
+
 /// That of the row to which the entry leads.
 fn page_of_row(database: &DatabaseContext<'_>, finding: &Finding) -> Option<PageOfFork> {
     let relations = &database.catalog.relations;
@@ -179,15 +205,21 @@ pub(super) fn not_cured(
     let place = &finding.place;
     why.insert(0, finding.message.clone());
     let is_of_value = value_of(finding).is_some();
+    let is_of_catalog = finding.rule == EMPTY_RULE;
     let commands = match lost_map {
         Some(_) if is_of_value => Vec::new(),
         None if is_of_value => cut_value(accusation, pgdata),
+        _ if is_of_catalog => vec![format!("pgclinic explain {EMPTY_RULE}")],
         _ => reindex_of(finding).into_iter().collect(),
     };
     if commands.is_empty() && !is_of_value {
         why.push(OF_A_NAMELESS_INDEX.to_owned());
     }
-    why.extend(lost_map.map(may_be_accused_in_vain));
+    why.extend(
+        lost_map
+            .filter(|_| !is_of_catalog)
+            .map(may_be_accused_in_vain),
+    );
     NotHealed {
         path: PageOfFork::new(&place.path, 0).path,
         relation: place.relation.as_ref().map(|_| place.relation_name()),

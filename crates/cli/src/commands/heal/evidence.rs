@@ -254,7 +254,8 @@ impl Search<'_, '_> {
             let mut why: Vec<String> = unproven.flatten().cloned().collect();
             why.sort();
             why.dedup();
-            if why.is_empty() {
+            let is_listed = |own: &NotHealed| own.path == accusation.finding.place.path;
+            if why.is_empty() && !found.not_healed.iter().any(is_listed) {
                 why.push("its pages are what WAL says that they were: what is wrong was written so, or lies elsewhere".into());
             }
             let database = accusation.finding.place.database_oid;
