@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use pgclinic_format::oid::DEFAULT_TABLESPACE;
+use pgclinic_format::types::FIRST_NORMAL_OID;
 use pgclinic_format::{Fork, Oid, RelationMap};
 use pgclinic_model::document::Place;
 use pgclinic_source::Presence;
@@ -20,30 +21,55 @@ pub fn is_remade(cluster: &Cluster, database: Oid) -> bool {
     recovered.is_some_and(|after| after.remade_databases.contains(&database))
 }
 
-/// The folder with a database's catalogs, or `global` for 0.
+/// The folder with a database's catalogs, or `global` for 0. Before recovery, `pg_database` may
+/// still have the tablespace from before `ALTER DATABASE … SET TABLESPACE`, where nothing is left.
 pub fn default_home(cluster: &Cluster, database: Oid) -> Option<&DatabaseDirectory> {
-    let tablespace = cluster
-        .databases
-        .get(&database)
-        .map(|database| database.tablespace);
-    let mut own = cluster
-        .homes
-        .iter()
-        .filter(|home| home.database == database);
-    own.find(|home| database == 0 || Some(home.tablespace) == tablespace)
+    let known = cluster.databases.get(&database);
+    let tablespace = known.map(|known| known.tablespace);
+    let own = cluster.homes.iter();
+    let own = own.filter(|home| home.database == database);
+    let named = own
+        .clone()
+        .find(|home| database == 0 || Some(home.tablespace) == tablespace);
+    let may_have_moved = database != 0 && cluster.needs_recovery();
+    if !may_have_moved || named.is_some_and(|home| has_catalogs(cluster, home)) {
+        return named;
+    }
+    let mut moved = own.filter(|home| has_catalogs(cluster, home));
+    let only = moved.next().filter(|_| moved.next().is_none());
+    only.or(named)
+}
+
+/// Files that only the directory in the database's own tablespace has.
+const OF_CATALOGS: [&str; 2] = ["PG_VERSION", "pg_filenode.map"];
+
+/// It has one of them, or a file with a number from initdb. A directory that cannot be reached may
+/// hold all of it.
+fn has_catalogs(cluster: &Cluster, home: &DatabaseDirectory) -> bool {
+    let source = cluster.source().as_ref();
+    let is_of_initdb = |name: &str| {
+        name.parse()
+            .is_ok_and(|number: Oid| number < FIRST_NORMAL_OID)
+    };
+    match source.list(&home.folder) {
+        Ok(entries) => entries
+            .iter()
+            .any(|entry| OF_CATALOGS.contains(&entry.name.as_str()) || is_of_initdb(&entry.name)),
+        Err(error) => !error.is_absent(),
+    }
 }
 
 /// The folder with the database's catalogs, or `global`, if anything of it is left.
 pub fn filled_home<'a>(cx: &DatabaseContext<'a>) -> Option<&'a DatabaseDirectory> {
     let source = cx.cluster.source();
     let holds = |home: &DatabaseDirectory| {
-        let small = ["PG_VERSION", "pg_filenode.map"];
         // A directory that cannot be reached may hold all of it.
         let may_be_there = |name: &str| {
             let path = format!("{}/{name}", home.folder);
             !Presence::of_file(source.as_ref(), &path).is_missing()
         };
-        cx.forks.iter().any(|files| files.home == *home) || small.into_iter().any(may_be_there)
+        cx.forks.iter().any(|files| files.home == *home)
+            || OF_CATALOGS.into_iter().any(may_be_there)
     };
     default_home(cx.cluster, cx.catalog.database).filter(|home| holds(home))
 }

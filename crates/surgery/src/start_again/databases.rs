@@ -1,5 +1,6 @@
 //! One database after the other, each with its catalogs and forks.
 
+use pgclinic_cluster::inventory::default_home;
 use pgclinic_cluster::{Cluster, DatabaseContext, DatabaseDirectory};
 use pgclinic_format::Oid;
 
@@ -29,6 +30,6 @@ pub(super) fn each_database(cluster: &Cluster, each: &mut dyn FnMut(DatabaseCont
 /// other tablespaces hold relations alone. `global` is one, too.
 pub(super) fn is_first_home(cluster: &Cluster, home: &DatabaseDirectory) -> bool {
     let database = cluster.databases.get(&home.database);
-    home.database == 0
-        || database.is_some_and(|own| own.tablespace == home.tablespace && own.name.is_some())
+    let is_named = database.is_some_and(|own| own.name.is_some());
+    home.database == 0 || (is_named && default_home(cluster, home.database) == Some(home))
 }

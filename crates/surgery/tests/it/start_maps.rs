@@ -188,3 +188,29 @@ fn two_files_that_may_be_the_same_catalog_lead_to_no_map() {
         "nobody knows which it is, and the server starts"
     );
 }
+
+/// Before recovery, pg_database still has the tablespace of before.
+#[test]
+fn the_map_of_a_database_that_moved_to_a_tablespace_before_a_crash_is_planned_for() {
+    let copy = copy_of(&seed(&server(15), Checksums::On));
+    let mut running = copy.start().expect("a server");
+    execute(&running, "CREATE DATABASE roams");
+    execute(&running, "CHECKPOINT");
+    execute(&running, "ALTER DATABASE roams SET TABLESPACE annex");
+    let path = "SELECT 'pg_tblspc/' || t.oid, d.oid FROM pg_database d JOIN pg_tablespace t ON t.oid = d.dattablespace
+        WHERE datname = 'roams'";
+    let link = value(&running, path);
+    let oid = "SELECT oid FROM pg_database WHERE datname = 'roams'";
+    let oid = value(&running, oid);
+    running.stop(StopMode::Immediate).expect("an end");
+    let versions = fs::read_dir(copy.pgdata.join(&link)).expect("a tablespace");
+    let mut names = versions.map(|entry| entry.expect("an entry").file_name());
+    let version = names.next().expect("a version").into_string();
+    let version = version.expect("a name");
+    let map = format!("{link}/{version}/{oid}/pg_filenode.map");
+    let (plan, whole, made) = healed(&copy.pgdata, &map);
+    assert_eq!(plan.request[0].path, map, "{plan:?}");
+    assert_eq!(mappings(&made), mappings(&whole));
+    let moved = "SELECT count(*) FROM pg_database WHERE datname = 'roams'";
+    starts(&copy, moved, "1");
+}
