@@ -5,6 +5,7 @@ use pgclinic_format::{ControlFile, Layout, Lsn};
 use pgclinic_source::{Presence, Source, SourceErrorKind, read_all};
 
 use crate::error::OpenError;
+use crate::major::major_of_databases;
 
 const CONTROL_FILE: &str = "global/pg_control";
 
@@ -61,6 +62,7 @@ pub(crate) fn read_version(source: &dyn Source) -> Result<Option<u16>, OpenError
         Err(error) if error.kind == SourceErrorKind::NotFound => {
             return match Presence::of_file(source, CONTROL_FILE) {
                 Presence::There(_) => Ok(None),
+                Presence::Missing if major_of_databases(source).is_some() => Ok(None),
                 Presence::Missing => Err(OpenError::NoCluster {
                     missing: "PG_VERSION",
                 }),

@@ -26,6 +26,16 @@ pub(crate) fn major_of_others(source: &dyn Source, control: &ControlState) -> Op
     (is_most && own.all(|other| other == major)).then_some(major)
 }
 
+/// The major that the files of all databases name, and that WAL does not contradict: what is left
+/// where the cluster has neither its own file nor a control file.
+pub(crate) fn major_of_databases(source: &dyn Source) -> Option<u16> {
+    let majors = majors_of_databases(source);
+    let major = *majors.first()?;
+    let is_same = majors.iter().all(|own| *own == major);
+    let by_wal = layout_of_wal(source);
+    (is_same && by_wal.is_none_or(|own| own.major == major)).then_some(major)
+}
+
 /// Of the databases whose files name one that is known.
 pub(crate) fn majors_of_databases(source: &dyn Source) -> Vec<u16> {
     let folders = source.list("base").unwrap_or_default().into_iter();

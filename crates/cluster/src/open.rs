@@ -27,7 +27,7 @@ use crate::database::Database;
 use crate::databases::read_databases;
 use crate::error::{OpenError, ReadGap};
 use crate::files::{DatabaseDirectory, homes};
-use crate::major::{layout_of_wal, major_of_others};
+use crate::major::{layout_of_wal, major_of_databases, major_of_others};
 use crate::multixact::MultiXacts;
 use crate::read_again::ReadAgain;
 use crate::state::{State, StreamedFiles};
@@ -333,7 +333,10 @@ fn read_major_and_control(source: &dyn Source) -> Result<(Option<u16>, ControlSt
     }
     match major_of_others(source, &control) {
         Some(major) => Ok((Some(major), control)),
-        None => Ok((version?, control)),
+        None => match version? {
+            None if by_control.is_none() => Ok((major_of_databases(source), control)),
+            version => Ok((version, control)),
+        },
     }
 }
 

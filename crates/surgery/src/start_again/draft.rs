@@ -48,13 +48,24 @@ impl Found {
     }
 
     pub(super) fn leave_open(&mut self, path: &str, stops: Stops, why: impl Into<String>) {
+        self.leave_to_user(path, stops, vec![why.into()], Vec::new());
+    }
+
+    /// With what a user can do about it.
+    pub(super) fn leave_to_user(
+        &mut self,
+        path: &str,
+        stops: Stops,
+        why: Vec<String>,
+        commands: Vec<String>,
+    ) {
         let what = NotHealed {
             path: path.to_owned(),
             relation: None,
             blocks: Vec::new(),
             needs_loss: false,
-            why: vec![why.into()],
-            commands: Vec::new(),
+            why,
+            commands,
         };
         self.open.push(Open { what, stops });
     }

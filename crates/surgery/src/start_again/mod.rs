@@ -211,7 +211,7 @@ fn found(cluster: &Cluster, options: &StartOptions<'_>) -> Result<Found> {
     let mut found = Found::default();
     found.drafts.extend(modes::draft(options.pgdata));
     found.drafts.extend(directories::draft(cluster));
-    found.add(version_files::found(cluster));
+    found.add(version_files::found(cluster, options.pgdata));
     found.drafts.extend(set_aside::drafts(cluster));
     let maps = relation_maps::found(cluster, options)?;
     // Numbers come from catalogs, which only the maps lead to.
