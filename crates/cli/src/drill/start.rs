@@ -314,6 +314,7 @@ fn plan(pgdata: &Path, temp_folder: &Path) -> Result<Option<StartPlan>, Failure>
         threads: NonZeroUsize::MIN,
         progress: &Unwatched,
         temp_folder,
+        tablespace_maps: &[],
     };
     Ok(plan_start(&master::open(pgdata)?, &options)?)
 }

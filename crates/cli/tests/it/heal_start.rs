@@ -225,3 +225,91 @@ fn a_copy_does_not_share_the_tablespaces_of_its_original() {
     refused(pgclinic(&line), "would write to the same tablespaces");
     assert!(fs::metadata(&to).is_err());
 }
+
+/// A cluster whose relation map is lost, and of which two files may hold pg_class; the map's path.
+fn without_a_map() -> (TempCopy, String) {
+    let copy = stopped(&["VACUUM FULL pg_class"]);
+    // Records of before are in no segment any more.
+    let mut running = copy.start().expect("a server");
+    for _ in 0..4 {
+        execute(&running, "CREATE TABLE IF NOT EXISTS filler (id int)");
+        execute(&running, "INSERT INTO filler VALUES (1)");
+        execute(&running, "SELECT pg_switch_wal()");
+        execute(&running, "CHECKPOINT");
+    }
+    let class = value(&running, "SELECT pg_relation_filepath('pg_class')");
+    running.stop(StopMode::Fast).expect("an end");
+    let path = copy.pgdata.join(&class);
+    fs::copy(&path, path.with_file_name("99999")).expect("a copy");
+    let (directory, _) = class.rsplit_once('/').expect("a path");
+    let map = format!("{directory}/pg_filenode.map");
+    fs::remove_file(copy.pgdata.join(&map)).expect("a map");
+    (copy, map)
+}
+
+#[test]
+fn the_first_of_two_heals_lists_the_maps_that_it_leaves_open() {
+    let (copy, map) = without_a_map();
+    fs::remove_file(copy.pgdata.join("global/pg_control")).expect("a control file");
+    let line = ["heal", text(&copy.pgdata), "--format", "json"];
+    let planned = document(&pgclinic(&line).exits(3));
+    let ids = planned.cures.iter().map(|cure| cure.id.as_str());
+    let accepted = ids.flat_map(|id| ["--accept", id]);
+    let words: Vec<&str> = line.into_iter().chain(accepted).collect();
+    let healed = document(&pgclinic(&words).exits(3));
+    assert_eq!(healed.outcome, HealOutcome::PartlyUndecided);
+    let [own] = healed.not_healed.as_slice() else {
+        panic!("{:?}", healed.not_healed);
+    };
+    assert_eq!(own.path, map);
+    assert!(own.why[0].contains("the rows of 2 files"), "{:?}", own.why);
+}
+
+#[test]
+fn rows_that_only_the_lost_map_hides_are_one_entry() {
+    let (copy, map) = without_a_map();
+    let line = ["heal", text(&copy.pgdata), "--format", "json"];
+    let planned = document(&pgclinic(&line).exits(3));
+    let first = &planned.not_healed[0];
+    assert_eq!(first.path, map);
+    let is_folded = |why: &String| why.contains("other files are not listed");
+    assert!(first.why.iter().any(is_folded), "{first:?}");
+    let is_of_rows = |why: &String| why.starts_with("relation-lost");
+    let mut rest = planned.not_healed.iter().skip(1);
+    assert!(rest.all(|own| !own.why.iter().any(is_of_rows)));
+}
+
+#[test]
+fn a_lost_link_is_told_and_made_by_the_map_of_a_backup() {
+    let (copy, folder) = with_backup_without_wal();
+    let links = fs::read_dir(copy.pgdata.join("pg_tblspc")).expect("links");
+    let mut links = links.map(|link| link.expect("an entry").path());
+    let link = links.next().expect("a link");
+    let target = fs::read_link(&link).expect("a target");
+    fs::remove_file(&link).expect("a link");
+    let oid = link
+        .file_name()
+        .expect("a name")
+        .to_str()
+        .expect("a number");
+    let line = ["heal", text(&copy.pgdata), "--format", "json"];
+    let open = document(&pgclinic(&line).exits(3));
+    let path = format!("pg_tblspc/{oid}");
+    let own = open
+        .not_healed
+        .iter()
+        .filter(|own| own.path.starts_with(&path));
+    let own: Vec<_> = own.collect();
+    assert_eq!(own.len(), 1, "{own:?}");
+    assert!(own[0].commands[0].starts_with("ln -sfn"), "{own:?}");
+
+    let map = format!("{oid} {}\n", target.display());
+    fs::write(folder.join("tablespace_map"), map).expect("a map");
+    let with_backup = [&line[..], &["--backup", text(&folder)]].concat();
+    let planned = document(&pgclinic(&with_backup).exits(3));
+    assert_eq!(planned.cures[0].name, "link-tablespaces");
+    let accept = ["--accept", planned.cures[0].id.as_str()];
+    let healed = document(&pgclinic(&[&with_backup[..], &accept].concat()).exits(3));
+    assert_eq!(healed.not_healed, []);
+    assert_eq!(fs::read_link(&link).expect("a link"), target);
+}

@@ -32,7 +32,7 @@ pub use block_history::{
 pub use counters::WalCounters;
 pub use files::{Timelines, WalFile, WalFiles, history_path};
 pub use logged_maps::{LoggedMap, LoggedMaps};
-pub use logged_tablespaces::LoggedTablespace;
+pub use logged_tablespaces::{LoggedTablespace, LoggedTablespaces};
 pub use pages::SegmentPages;
 pub(crate) use recovery::is_signalled;
 pub use recovery::{LabelState, Recovery, Start, StartKind};

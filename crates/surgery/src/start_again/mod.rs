@@ -21,6 +21,7 @@ mod far_lsns;
 mod ground;
 mod limits;
 mod logged_map;
+mod lost_links;
 mod lost_pages;
 mod map_evidence;
 mod modes;
@@ -59,6 +60,8 @@ use pgclinic_source::read_all;
 use crate::error::{Error, Result};
 use crate::operate::FileBeside;
 use crate::overlay::overlay;
+pub use tablespace_links::TablespaceMap;
+
 use draft::{Draft, Found, Stops, kept_name, remove, write};
 
 const CONTROL_FILE: &str = "global/pg_control";
@@ -82,6 +85,8 @@ pub const START_CURES: [&str; 13] = [
 
 /// Name of the cure that lets links lead to where a backup's tablespaces are.
 pub const LINK_TABLESPACES: &str = tablespace_links::NAME;
+/// Name of the file in a backup that says where tablespaces were.
+pub const TABLESPACE_MAP: &str = tablespace_links::MAP;
 
 /// Name of the cure that corrects pages of pg_xact by what rows say.
 pub const STATUS_FROM_HINT_BITS: &str = status_denied::NAME;
@@ -96,6 +101,8 @@ pub struct StartOptions<'a> {
     pub progress: &'a dyn Progress,
     /// Where what does not fit into memory is sorted.
     pub temp_folder: &'a Path,
+    /// What backups that were named say of where tablespaces are.
+    pub tablespace_maps: &'a [TablespaceMap],
 }
 
 /// What keeps a server from starting, with a cure for each.
@@ -157,14 +164,24 @@ pub fn plan_start(cluster: &Cluster, options: &StartOptions<'_>) -> Result<Optio
     Ok(Some(planned(cluster, found)))
 }
 
-/// Relation maps that cannot be read and that nothing in these files gives back, with the reason of
-/// each. A server starts without that of a database, so that no plan for a start names it.
+/// What a server starts without, and nothing in these files gives back, with the reason of each:
+/// relation maps and version files of databases, and links to tablespaces. Where nothing else keeps
+/// a server from starting, no plan for a start names it.
 ///
 /// # Errors
 /// When the evidence cannot be put together.
-pub fn maps_not_cured(cluster: &Cluster, options: &StartOptions<'_>) -> Result<Vec<NotHealed>> {
-    let maps = relation_maps::found(cluster, options)?;
-    Ok(maps.open.into_iter().map(|own| own.what).collect())
+pub fn not_cured(cluster: &Cluster, options: &StartOptions<'_>) -> Result<Vec<NotHealed>> {
+    let mut found = relation_maps::found(cluster, options)?;
+    found.add(version_files::directories(cluster, options.pgdata));
+    let mapped = with_drafts(cluster, &found.drafts)?;
+    let cluster = mapped.as_ref().unwrap_or(cluster);
+    found.add(tablespace_links::found(cluster, options).open);
+    Ok(found.open.into_iter().map(|own| own.what).collect())
+}
+
+/// Links to tablespaces are missing.
+pub fn has_lost_links(cluster: &Cluster) -> bool {
+    !tablespace_links::lost(cluster).is_empty()
 }
 
 /// Plans what rows say of these pages of pg_xact, which the rows of many pages deny: no cure where
@@ -236,9 +253,20 @@ fn found(cluster: &Cluster, options: &StartOptions<'_>) -> Result<Found> {
 /// What is done about WAL, with the tablespaces that no link leads to, and to which the server that
 /// starts makes none: their rows have numbers, too.
 fn with_links(cluster: &Cluster, options: &StartOptions<'_>) -> Result<Found> {
-    let Some(links) = tablespace_links::found(cluster) else {
-        return recovery::found(cluster, options);
+    let tablespace_links::Found { links, open } = tablespace_links::found(cluster, options);
+    let mut found = match links {
+        None => recovery::found(cluster, options)?,
+        Some(links) => with_some_links(cluster, options, links)?,
     };
+    found.add(open);
+    Ok(found)
+}
+
+fn with_some_links(
+    cluster: &Cluster,
+    options: &StartOptions<'_>,
+    links: tablespace_links::Links,
+) -> Result<Found> {
     let mut found = recovery::found(&links.linked, options)?;
     let sets_aside = [reset_wal::NAME, backup_label::SET_ASIDE];
     let is_needed = |draft: &Draft| sets_aside.contains(&draft.name);

@@ -3,7 +3,7 @@
 //!
 //! Truth: `read_tablespace_map` in `src/backend/access/transam/xlogrecovery.c`.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -13,49 +13,87 @@ use pgclinic_format::oid::PG_TABLESPACE;
 use pgclinic_format::types::FIRST_NORMAL_OID;
 use pgclinic_format::{Fork, Oid};
 use pgclinic_model::plan::{Change, Safety};
-use pgclinic_source::{DataDirectory, Presence, read_all};
+use pgclinic_model::plural;
+use pgclinic_source::{DataDirectory, Presence, Source, SourceError, SourceErrorKind, read_all};
 
-use super::Draft;
 use super::mounted::Mounted;
+use super::{Draft, StartOptions, lost_links};
 
 pub(super) const NAME: &str = "link-tablespaces";
 
-const MAP: &str = "tablespace_map";
+pub(super) const MAP: &str = "tablespace_map";
+const LINKS: &str = "pg_tblspc";
 /// More than any has.
 const MAP_BYTES: u64 = 1 << 20;
 
-/// A tablespace, and who says where it is.
-struct Mapped {
-    oid: Oid,
-    target: PathBuf,
-    by: String,
+/// What a backup says of where tablespaces were when it was made.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct TablespaceMap {
+    /// Name of the backup.
+    pub backup: String,
+    /// Bytes of its `tablespace_map`.
+    pub text: Vec<u8>,
 }
 
-/// The tablespaces that have no link, as far as anything says where they are.
-fn unlinked(cluster: &Cluster) -> Vec<Mapped> {
+/// A tablespace, and who says where it is.
+pub(super) struct Mapped {
+    pub(super) oid: Oid,
+    pub(super) target: PathBuf,
+    pub(super) by: String,
+}
+
+/// Where the tablespaces are that have no link, as far as anything says it. Who says it last, says
+/// it for those that nobody else knows.
+fn unlinked(cluster: &Cluster, maps: &[TablespaceMap]) -> Vec<Mapped> {
     let source = cluster.source().as_ref();
     let text = read_all(source, MAP, MAP_BYTES).unwrap_or_default();
-    let is_missing = |oid: Oid| source.list(&link(oid)).is_err();
-    let mut unlinked = mapped(&text);
-    unlinked.retain(|own| is_missing(own.oid));
-    let mut lost = named(cluster);
-    lost.retain(|oid| is_missing(*oid) && unlinked.iter().all(|own| own.oid != *oid));
+    let mut unlinked = mapped(&text, MAP);
+    unlinked.retain(|own| is_unlinked(source, own.oid));
+    let lost = lost(cluster);
     if lost.is_empty() {
         return unlinked;
     }
-    let logged = cluster.logged_tablespaces().into_iter();
-    let logged = logged.filter(|(oid, _)| lost.contains(oid));
-    unlinked.extend(logged.map(|(oid, own)| Mapped {
-        oid,
-        target: own.path.into(),
-        by: format!("the record of CREATE TABLESPACE at {} in WAL", own.at),
-    }));
+    let mut further = logged(cluster);
+    for map in maps {
+        let by = format!("{MAP} of {}", map.backup);
+        further.extend(mapped(&map.text, &by));
+    }
+    further.retain(|own| lost.contains_key(&own.oid));
+    unlinked.extend(further);
     unlinked
 }
 
+fn logged(cluster: &Cluster) -> Vec<Mapped> {
+    let logged = cluster.logged_tablespaces().made.into_iter();
+    let logged = logged.map(|(oid, own)| Mapped {
+        oid,
+        target: own.path.into(),
+        by: format!("the record of CREATE TABLESPACE at {} in WAL", own.at),
+    });
+    logged.collect()
+}
+
+/// No link, or one that leads nowhere.
+fn is_unlinked(source: &dyn Source, oid: Oid) -> bool {
+    let is_dangling = |error: &SourceError| error.kind == SourceErrorKind::Dangling;
+    match Presence::of_directory(source, &link(oid)) {
+        Presence::There(_) => false,
+        Presence::Missing => true,
+        Presence::Unreadable(error) => is_dangling(&error),
+    }
+}
+
+/// Those that pg_tablespace names and that no link leads to.
+pub(super) fn lost(cluster: &Cluster) -> BTreeMap<Oid, String> {
+    let source = cluster.source().as_ref();
+    let mut lost = named(cluster);
+    lost.retain(|oid, _| is_unlinked(source, *oid));
+    lost
+}
+
 /// Those that pg_tablespace has besides the two that need no link.
-fn named(cluster: &Cluster) -> BTreeSet<Oid> {
-    let mut named = BTreeSet::new();
+fn named(cluster: &Cluster) -> BTreeMap<Oid, String> {
+    let mut named = BTreeMap::new();
     let shared = cluster.homes.iter().find(|home| home.database == 0);
     let catalog = cluster.catalog(0);
     let relation = catalog.relations.get(&PG_TABLESPACE);
@@ -67,14 +105,17 @@ fn named(cluster: &Cluster) -> BTreeSet<Oid> {
     let is_own = |own: &&ForkFiles| own.filenode == relation.filenode && own.fork == Fork::Main;
     if let Some(files) = forks.iter().find(is_own) {
         let mut scan = HeapScan::new(cluster, files, layouts);
-        scan.each_that_may_count(|row| named.extend(row.u32(0)));
+        scan.each_that_may_count(|row| {
+            let name = row.name(1).unwrap_or_default();
+            named.extend(row.u32(0).map(|oid| (oid, name)));
+        });
     }
-    named.retain(|oid| *oid >= FIRST_NORMAL_OID);
+    named.retain(|oid, _| *oid >= FIRST_NORMAL_OID);
     named
 }
 
 /// Lines of OID and path; before a line break or backslash of a path stands a backslash.
-fn mapped(text: &[u8]) -> Vec<Mapped> {
+fn mapped(text: &[u8], by: &str) -> Vec<Mapped> {
     let (mut lines, mut line, mut is_escaped) = (Vec::new(), String::new(), false);
     for letter in String::from_utf8_lossy(text).chars() {
         match letter {
@@ -90,22 +131,20 @@ fn mapped(text: &[u8]) -> Vec<Mapped> {
     let parsed = lines.iter().filter_map(|line| {
         let (oid, target) = line.split_once(' ')?;
         let (oid, target) = (oid.parse().ok()?, PathBuf::from(target));
-        let by = MAP.to_owned();
+        let by = by.to_owned();
         Some(Mapped { oid, target, by })
     });
     parsed.collect()
 }
 
-fn link(oid: Oid) -> String {
-    format!("pg_tblspc/{oid}")
+pub(super) fn link(oid: Oid) -> String {
+    format!("{LINKS}/{oid}")
 }
 
 /// Links that are missing, in words.
 pub(super) fn missing_links(cluster: &Cluster) -> Option<String> {
-    let missing: Vec<String> = unlinked(cluster)
-        .iter()
-        .map(|own| own.oid.to_string())
-        .collect();
+    let missing: BTreeSet<Oid> = unlinked(cluster, &[]).iter().map(|own| own.oid).collect();
+    let missing: Vec<String> = missing.iter().map(Oid::to_string).collect();
     (!missing.is_empty()).then(|| {
         format!(
             "there are tablespaces whose links in pg_tblspc are not there ({}): their tables are lost to a server until each link leads to where its files are",
@@ -127,15 +166,35 @@ pub(super) fn are_made_by_server(cluster: &Cluster) -> bool {
     is_there("backup_label") && is_there(MAP)
 }
 
-/// For directories that are known and hold this cluster's files, and that no server uses.
-pub(super) fn found(cluster: &Cluster) -> Option<Links> {
-    let layout = cluster.layout;
-    let version = format!("PG_{}_{}", layout.major, layout.catalog_version);
-    let mut proven = Vec::new();
-    for own in unlinked(cluster) {
-        let why = proof(cluster, &own, &version);
-        proven.extend(why.map(|why| (own, why)));
+/// What becomes of tablespaces that have no link.
+pub(super) struct Found {
+    pub(super) links: Option<Links>,
+    pub(super) open: super::Found,
+}
+
+/// Links are made to directories that are known and hold this cluster's files, and that no server
+/// uses; of the others the reason is given.
+pub(super) fn found(cluster: &Cluster, options: &StartOptions<'_>) -> Found {
+    let (mut proven, mut refused) = (BTreeMap::new(), Vec::new());
+    for own in unlinked(cluster, options.tablespace_maps) {
+        if proven.contains_key(&own.oid) {
+            continue;
+        }
+        match proof(cluster, &own) {
+            Ok(why) => drop(proven.insert(own.oid, (own, why))),
+            Err(why) => refused.push((own, why)),
+        }
     }
+    let proven: Vec<(Mapped, String)> = proven.into_values().collect();
+    let links = links(cluster, &proven);
+    let made = links
+        .iter()
+        .flat_map(|_| proven.iter().map(|(own, _)| own.oid));
+    let open = lost_links::open(cluster, options, (&refused, &made.collect()));
+    Found { links, open }
+}
+
+fn links(cluster: &Cluster, proven: &[(Mapped, String)]) -> Option<Links> {
     let (first, _) = proven.first()?;
     let mut draft = Draft::new(
         NAME,
@@ -144,7 +203,7 @@ pub(super) fn found(cluster: &Cluster) -> Option<Links> {
         "links to tablespaces are made, to where their files are",
     );
     let mut mounts = Vec::new();
-    for (own, why) in &proven {
+    for (own, why) in proven {
         mounts.push((own.oid.to_string(), DataDirectory::open(&own.target).ok()?));
         let target = own.target.display().to_string();
         let by = format!("{} says that tablespace {} is in {target}", own.by, own.oid);
@@ -164,41 +223,66 @@ pub(super) fn found(cluster: &Cluster) -> Option<Links> {
     })
 }
 
-/// What shows that the directory holds files of this cluster; nothing where something is amiss.
-fn proof(cluster: &Cluster, own: &Mapped, version: &str) -> Option<String> {
+/// What shows that the directory holds files of this cluster and the link can be made; why not,
+/// where something is amiss.
+fn proof(cluster: &Cluster, own: &Mapped) -> Result<String, String> {
     let source = cluster.source().as_ref();
-    let folder = own.target.join(version);
     // A link that leads nowhere has the name.
-    let is_free = Presence::of_directory(source, &link(own.oid)).is_missing();
-    if !own.target.is_absolute() || !is_free || is_used(&own.target) {
-        return None;
+    let name = own.oid.to_string();
+    let entries = source.list(LINKS).unwrap_or_default();
+    if entries.iter().any(|entry| entry.name == name) {
+        let holds = files_of(cluster, own.oid, &own.target)?;
+        return Err(format!(
+            "{holds}, but something else has the name of the link"
+        ));
     }
-    let databases = numbers(&folder)?;
+    if is_used(&own.target) {
+        return Err("it is not there, or a running server of this host has a link to it".into());
+    }
+    files_of(cluster, own.oid, &own.target)
+}
+
+/// In words, that a directory holds the files of a tablespace; why it does not.
+pub(super) fn files_of(cluster: &Cluster, oid: Oid, target: &Path) -> Result<String, String> {
+    if !target.is_absolute() {
+        return Err("that is no full path".into());
+    }
+    let layout = cluster.layout;
+    let version = format!("PG_{}_{}", layout.major, layout.catalog_version);
+    let folder = target.join(version);
+    let databases = numbers(&folder);
+    let databases = databases.ok_or_else(|| format!("{} is not there", folder.display()))?;
     let is_known = |database: &Oid| {
         let known = cluster.databases.get(database);
         known.is_some_and(|own| own.name.is_some())
     };
     if databases.is_empty() || !databases.iter().all(is_known) {
-        return None;
+        let why = "holds no directories of databases, or those of databases that are not known";
+        return Err(format!("{} {why}", folder.display()));
     }
     let (mut there, mut named) = (0usize, 0usize);
     for database in cluster.databases.keys() {
         let files = numbers(&folder.join(database.to_string())).unwrap_or_default();
         let catalog = cluster.catalog(*database);
         let relations = catalog.relations.values();
-        let here = relations.filter(|one| one.tablespace == own.oid && one.filenode != 0);
+        let here = relations.filter(|one| one.tablespace == oid && one.filenode != 0);
         let here: Vec<Oid> = here.map(|one| one.filenode).collect();
         there += here.iter().filter(|file| files.contains(file)).count();
         named += here.len();
     }
-    (there > 0 && there == named).then(|| {
-        format!(
-            "{} holds the files of all {named} relations of {} databases that pg_class has in tablespace {}",
+    if there == 0 || there != named {
+        return Err(format!(
+            "{} holds the files of {there} of {} that pg_class has in tablespace {oid}",
             folder.display(),
-            databases.len(),
-            own.oid
-        )
-    })
+            plural(named, "relation"),
+        ));
+    }
+    Ok(format!(
+        "{} holds the files of all {} that pg_class has in tablespace {oid}, of {}",
+        folder.display(),
+        plural(named, "relation"),
+        plural(databases.len(), "database"),
+    ))
 }
 
 /// Names in a directory that are numbers.
@@ -229,7 +313,8 @@ mod tests {
 
     #[test]
     fn a_map_has_a_line_for_each_tablespace_and_escapes_in_its_paths() {
-        let found = mapped(b"16385 /space/one two\n16386 /sp\\\nace\\\\x\n\nnothing\n");
+        let text = b"16385 /space/one two\n16386 /sp\\\nace\\\\x\n\nnothing\n";
+        let found = mapped(text, super::MAP);
         let found: Vec<(u32, String)> = found
             .iter()
             .map(|own| (own.oid, own.target.display().to_string()))

@@ -20,6 +20,7 @@ mod random_injuries;
 mod safety;
 mod start_again;
 mod start_evidence;
+mod start_links;
 mod start_maps;
 mod start_older_control;
 mod start_versions;

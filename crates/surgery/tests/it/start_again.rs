@@ -201,6 +201,7 @@ pub(crate) fn plan(pgdata: &Path) -> Option<StartPlan> {
         threads: NonZeroUsize::MIN,
         progress: &Quiet,
         temp_folder: &std::env::temp_dir(),
+        tablespace_maps: &[],
     };
     plan_start(&open(pgdata), &options).expect("a plan")
 }

@@ -189,12 +189,17 @@ impl Search<'_, '_> {
             accused: &accused,
         };
         let mut elsewhere = damage_elsewhere(&document, &known, &found);
-        self.explain_maps(&mut elsewhere)?;
+        self.explain_lost_files(&mut elsewhere)?;
         found.not_healed.extend(elsewhere);
         self.prove(&wanted, &truncated, &lost, &mut found)?;
         self.tell_accused(&accused, &mut found);
         let rest = damage_without_answer(&document, &accused, &found);
+        let rest = rest
+            .into_iter()
+            .filter(|own| !is_below_lost_link(own, &found));
+        let rest: Vec<NotHealed> = rest.collect();
         found.not_healed.extend(rest);
+        self.fold_into_maps(&mut found.not_healed);
         if !accused.is_empty() && document.findings_omitted > 0 {
             found.not_checked.push(NotChecked {
                 what: plural(document.findings_omitted, "finding"),
@@ -292,7 +297,8 @@ impl Search<'_, '_> {
             ..Found::default()
         };
         let mut left = damage_elsewhere(&document, &known, &found);
-        self.explain_maps(&mut left)?;
+        self.explain_lost_files(&mut left)?;
+        self.fold_into_maps(&mut left);
         found.not_healed = left;
         Ok(found)
     }
@@ -668,6 +674,18 @@ fn not_read(document: &CheckDocument) -> Vec<NotChecked> {
     open.filter(|gap| !gap.inherent).cloned().collect()
 }
 
+/// It is in a tablespace that no link leads to, which is listed.
+fn is_below_lost_link(own: &NotHealed, found: &Found) -> bool {
+    let mut links = found
+        .not_healed
+        .iter()
+        .filter(|own| own.path.starts_with("pg_tblspc/"));
+    links.any(|link| {
+        let rest = own.path.strip_prefix(&link.path);
+        rest.is_some_and(|rest| rest.starts_with('/'))
+    })
+}
+
 fn forks_by_path(cluster: &Cluster) -> Result<ForksByPath, Failure> {
     let mut all = BTreeMap::new();
     for home in &cluster.homes {
@@ -708,7 +726,10 @@ fn without_index_pages<'a>(unproven: Vec<Unproven<'a>>, found: &mut Found) -> Ve
 }
 
 /// Backups and other copies, opened.
-fn copies(evidence: &HealEvidence, world: &Env<'_>) -> Result<Vec<(String, Cluster)>, Failure> {
+pub(super) fn copies(
+    evidence: &HealEvidence,
+    world: &Env<'_>,
+) -> Result<Vec<(String, Cluster)>, Failure> {
     let chain = ChainArgs {
         incremental: evidence.incrementals.iter().map(PathBuf::from).collect(),
     };

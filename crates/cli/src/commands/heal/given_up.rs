@@ -3,15 +3,20 @@
 //! is lost, without which no catalog of its database is read.
 
 use pgclinic_cluster::Cluster;
+use pgclinic_cluster::inventory::default_home;
 use pgclinic_format::checksum::page_checksum;
 use pgclinic_format::{BlockNo, LpFlags, Oid, Page};
 use pgclinic_model::document::NotHealed;
-use pgclinic_surgery::start_again::{StartOptions, maps_not_cured};
+use pgclinic_model::{plural, verb_of};
+use pgclinic_surgery::start_again::{StartOptions, not_cured};
 
+use super::elsewhere::OF_A_NAMELESS_INDEX;
 use super::evidence::Search;
 use crate::exit::Failure;
 
 const MAP_FILE: &str = "pg_filenode.map";
+/// How a finding of the rule begins in a reason.
+const LOST_ROW: &str = "relation-lost: ";
 
 /// Why a page is not offered to be given up that no lost map excuses.
 pub(super) const SOUND_BY_ITSELF: &str = "the page is sound as a whole, so that giving it up is not offered: single rows go with --kill, and the others stay";
@@ -57,13 +62,7 @@ pub(super) fn own_state(
 /// The map of this database, where it cannot be read: nothing that follows from one of its catalogs
 /// is known.
 pub(super) fn lost_map(cluster: &Cluster, number: Oid) -> Option<String> {
-    let database = cluster.databases.get(&number);
-    // Only the directory in the database's own tablespace has one.
-    let mut homes = cluster.homes.iter().filter(|home| {
-        let is_first = database.is_some_and(|own| own.tablespace == home.tablespace);
-        home.database == number && (number == 0 || is_first)
-    });
-    let home = homes.next()?;
+    let home = default_home(cluster, number)?;
     let map = cluster.relation_map(home).ok();
     let is_right = map.is_some_and(|map| map.is_right());
     (!is_right).then(|| format!("{}/{MAP_FILE}", home.folder))
@@ -77,31 +76,70 @@ pub(super) fn may_be_accused_in_vain(map: &str) -> String {
 }
 
 impl Search<'_, '_> {
-    /// Says of each relation map that stays lost why these files do not give it back. Maps stand
-    /// first: what else is found in their databases may follow from them.
-    pub(super) fn explain_maps(&self, elsewhere: &mut Vec<NotHealed>) -> Result<(), Failure> {
-        let mut databases = self.cluster.databases.keys();
-        if !databases.any(|database| lost_map(self.cluster, *database).is_some()) {
-            return Ok(());
-        }
+    /// Says of each relation map, version file and link to a tablespace that stays lost why these
+    /// files do not give it back. Maps stand first: what else is found in their databases may
+    /// follow from them.
+    pub(super) fn explain_lost_files(&self, elsewhere: &mut Vec<NotHealed>) -> Result<(), Failure> {
         let bar = self.bar();
         let options = StartOptions {
             pgdata: self.pgdata,
             threads: self.arguments.load.threads(),
             progress: &bar,
             temp_folder: &self.world.temp_folder,
+            tablespace_maps: &[],
         };
-        let maps = maps_not_cured(self.cluster, &options);
+        let lost = not_cured(self.cluster, &options);
         bar.finish();
-        for map in maps? {
-            match elsewhere.iter_mut().find(|own| own.path == map.path) {
-                Some(own) => own.why.extend(map.why),
-                None => elsewhere.push(map),
-            }
+        for mut own in lost? {
+            // Directories of databases in a tablespace are lost with its link.
+            let below = format!("{}/", own.path);
+            let is_of_it =
+                |other: &mut NotHealed| other.path == own.path || other.path.starts_with(&below);
+            let same = elsewhere.extract_if(.., is_of_it);
+            let same: Vec<NotHealed> = same.collect();
+            own.why
+                .splice(0..0, same.iter().flat_map(|other| other.why.clone()));
+            own.commands
+                .extend(same.into_iter().flat_map(|other| other.commands));
+            elsewhere.push(own);
         }
         elsewhere.sort_by_key(|own| !own.path.ends_with(MAP_FILE));
         Ok(())
     }
+
+    /// Without the map of its database nothing leads to pg_class: rows that it lost are no entries
+    /// beside that of the map. They are looked for again when the map is back.
+    pub(super) fn fold_into_maps(&self, all: &mut Vec<NotHealed>) {
+        for database in self.cluster.databases.keys() {
+            let map = lost_map(self.cluster, *database);
+            let place = map.and_then(|map| all.iter().position(|own| own.path == map));
+            let Some(place) = place else { continue };
+            let homes = self.cluster.homes.iter();
+            let homes = homes.filter(|home| home.database == *database);
+            let folders: Vec<String> = homes.map(|home| format!("{}/", home.folder)).collect();
+            let is_its = |path: &str| folders.iter().any(|own| path.starts_with(own));
+            let follows = |own: &mut NotHealed| is_its(&own.path) && is_of_lost_rows(own);
+            let folded = all.extract_if(place + 1.., follows).count();
+            if let Some(own) = all.get_mut(place).filter(|_| folded > 0) {
+                own.why.push(format!(
+                    "{} {} not listed: rows of pg_class are missed in a file that may not be its own",
+                    plural(folded, "other file"),
+                    verb_of(folded, "are")
+                ));
+            }
+        }
+    }
+}
+
+/// Its rows in `pg_class` are missed, and nothing else.
+fn is_of_lost_rows(own: &NotHealed) -> bool {
+    let is_of_rows = |why: &String| why.starts_with(LOST_ROW) || why == OF_A_NAMELESS_INDEX;
+    let is_more = |why: &String| why.starts_with("and ") && why.ends_with(" of this file");
+    let mut reasons = own.why.iter();
+    own.blocks.is_empty()
+        && !own.needs_loss
+        && reasons.any(|why| why.starts_with(LOST_ROW))
+        && reasons.all(|why| is_of_rows(why) || is_more(why))
 }
 
 #[cfg(test)]

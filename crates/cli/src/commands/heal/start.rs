@@ -5,24 +5,30 @@ use std::path::{Path, PathBuf};
 
 use pgclinic_cluster::{Cluster, target_of};
 use pgclinic_model::document::{
-    Cure, CureOutcome, CureRequest, HEAL_SCHEMA, HealDocument, HealOutcome, PlanStep, Tool,
+    Cure, CureOutcome, CureRequest, HEAL_SCHEMA, HealDocument, HealEvidence, HealOutcome, PlanStep,
+    Tool,
 };
 use pgclinic_model::plan::Safety;
+use pgclinic_source::read_all;
 use pgclinic_surgery::start_again::{
-    LINK_TABLESPACES, START_CURES, STATUS_FROM_HINT_BITS, StartOptions, StartPlan,
-    plan_denied_status, plan_start,
+    LINK_TABLESPACES, START_CURES, STATUS_FROM_HINT_BITS, StartOptions, StartPlan, TABLESPACE_MAP,
+    TablespaceMap, has_lost_links, not_cured, plan_denied_status, plan_start,
 };
 use pgclinic_surgery::{Applied, Consent, JournalFolder, Operation, apply, copy_still_files};
 
 use super::carry_out::{
     add_left_out, identifier, interrupted, outcome_of, plan_file, what, with_applied, with_proof,
 };
+use super::evidence::copies;
 use super::{Arguments, consent, lock_file, opened, saved_plan, shown_commands, still};
 use crate::env::Env;
 use crate::exit::Failure;
 use crate::journal_beside::journal_beside;
 use crate::progress::Bar;
 use crate::target;
+
+/// More than any map of tablespaces has.
+const MAP_BYTES_MAX: u64 = 1 << 20;
 
 /// Every cure of it lets a server start.
 pub(super) fn is_start(document: &HealDocument) -> bool {
@@ -51,7 +57,16 @@ pub(super) fn planned(
     }
     let denied = saved.as_ref().map(|saved| denied_pages(&saved.request));
     let denied = denied.unwrap_or_default();
-    let plan = plan_of(arguments, pgdata, (cluster, &denied), world)?;
+    let named = match saved.as_ref().and_then(|saved| saved.evidence.clone()) {
+        Some(named) => named,
+        None => arguments.evidence.named()?,
+    };
+    let maps = tablespace_maps(&named, cluster, world)?;
+    let found = Evidence {
+        denied: &denied,
+        maps: &maps,
+    };
+    let plan = plan_of(arguments, pgdata, (cluster, &found), world)?;
     let Some(plan) = plan else {
         let Some(_) = saved else { return Ok(None) };
         return Err(Failure::new(
@@ -60,6 +75,7 @@ pub(super) fn planned(
     };
     let mut document = document_of(cluster, pgdata, &plan);
     document.not_healed.extend(lock_file::unusable(pgdata));
+    document.evidence = Some(named).filter(|_| !maps.is_empty());
     if document.cures.is_empty() {
         // What keeps the server from starting stays, whatever anybody consents to.
         document.outcome = HealOutcome::DamageRemains;
@@ -72,7 +88,31 @@ pub(super) fn planned(
         let shown = consent::with_commands(document, pgdata);
         return Ok(Some(with_salvage(shown, pgdata)));
     }
-    carry_out(arguments, pgdata, (document, &chosen), world).map(Some)
+    carry_out(arguments, pgdata, (document, &chosen, &found), world).map(Some)
+}
+
+/// What a plan rests on beside the files.
+struct Evidence<'a> {
+    /// Pages of pg_xact that rows deny.
+    denied: &'a [u32],
+    maps: &'a [TablespaceMap],
+}
+
+/// Those of the backups that were named, where links to tablespaces are missing.
+fn tablespace_maps(
+    named: &HealEvidence,
+    cluster: &Cluster,
+    world: &Env<'_>,
+) -> Result<Vec<TablespaceMap>, Failure> {
+    if named.backups.is_empty() || !has_lost_links(cluster) {
+        return Ok(Vec::new());
+    }
+    let backups = copies(named, world)?.into_iter();
+    let maps = backups.filter_map(|(backup, copy)| {
+        let text = read_all(copy.source().as_ref(), TABLESPACE_MAP, MAP_BYTES_MAX).ok()?;
+        Some(TablespaceMap { backup, text })
+    });
+    Ok(maps.collect())
 }
 
 /// The plan for pages of pg_xact that rows deny, carried out where somebody consented; nothing
@@ -86,7 +126,8 @@ pub(super) fn by_rows(
     if denied.is_empty() {
         return Ok(None);
     }
-    let Some(plan) = plan_of(arguments, pgdata, (cluster, denied), world)? else {
+    let found = Evidence { denied, maps: &[] };
+    let Some(plan) = plan_of(arguments, pgdata, (cluster, &found), world)? else {
         return Ok(None);
     };
     let document = document_of(cluster, pgdata, &plan);
@@ -94,7 +135,7 @@ pub(super) fn by_rows(
     if chosen.is_empty() {
         return Ok(Some(consent::with_commands(document, pgdata)));
     }
-    carry_out(arguments, pgdata, (document, &chosen), world).map(Some)
+    carry_out(arguments, pgdata, (document, &chosen, &found), world).map(Some)
 }
 
 /// Pages of pg_xact that the cures of a plan correct.
@@ -125,7 +166,7 @@ fn with_salvage(mut document: HealDocument, pgdata: &Path) -> HealDocument {
 fn plan_of(
     arguments: &Arguments,
     pgdata: &Path,
-    (cluster, denied): (&Cluster, &[u32]),
+    (cluster, found): (&Cluster, &Evidence<'_>),
     world: &Env<'_>,
 ) -> Result<Option<StartPlan>, Failure> {
     let bar = Bar::of_bytes(&arguments.output, world.terminal, &world.interrupted);
@@ -134,8 +175,9 @@ fn plan_of(
         threads: arguments.load.threads(),
         progress: &bar,
         temp_folder: &world.temp_folder,
+        tablespace_maps: found.maps,
     };
-    let plan = match denied {
+    let plan = match found.denied {
         [] => plan_start(cluster, &options),
         pages => {
             let plan = plan_denied_status(cluster, pages, &options);
@@ -174,7 +216,7 @@ fn document_of(cluster: &Cluster, pgdata: &Path, plan: &StartPlan) -> HealDocume
 fn carry_out(
     arguments: &Arguments,
     pgdata: &Path,
-    (shown, chosen): (HealDocument, &[usize]),
+    (shown, chosen, found): (HealDocument, &[usize], &Evidence<'_>),
     world: &mut Env<'_>,
 ) -> Result<HealDocument, Failure> {
     if arguments.copy_to.is_some() {
@@ -186,8 +228,7 @@ fn carry_out(
         None => pgdata.to_path_buf(),
     };
     let cluster = opened(&home, world)?;
-    let denied = denied_pages(&shown.request);
-    let plan = plan_of(arguments, &home, (&cluster, &denied), world)?;
+    let plan = plan_of(arguments, &home, (&cluster, found), world)?;
     let plan = plan.filter(|plan| is_as_shown(&shown, plan, chosen));
     let plan = plan.ok_or_else(|| {
         Failure::new(
@@ -195,6 +236,7 @@ fn carry_out(
         )
     })?;
     let mut planned = document_of(&cluster, &home, &plan);
+    planned.evidence.clone_from(&shown.evidence);
     let cures = chosen.iter().filter_map(|at| plan.cures.get(*at));
     planned.cures = cures.cloned().collect();
     let requests = chosen.iter().filter_map(|at| plan.request.get(*at));
@@ -218,7 +260,9 @@ fn carry_out(
     let applied = applied(&operation, &journal)?;
     let written = with_applied(planned, &home, &applied, arguments);
     let mut healed = checked(written, &home, world)?;
-    add_left_out(&mut healed, shown, chosen);
+    if chosen.len() < shown.cures.len() {
+        add_left_out(&mut healed, shown, chosen);
+    }
     Ok(unproven(with_proof(arguments, &home, healed, world)?))
 }
 
@@ -283,12 +327,17 @@ pub(super) fn checked(
         threads: std::num::NonZeroUsize::MIN,
         progress: &NoProgress,
         temp_folder: &world.temp_folder,
+        tablespace_maps: &[],
     };
     let left = match denied_pages(&document.request).as_slice() {
         [] => plan_start(&cluster, &options)?,
         pages => Some(plan_denied_status(&cluster, pages, &options)),
     };
-    let (left, open) = left.map_or_else(Default::default, |plan| (plan.request, plan.not_healed));
+    let is_started = left.is_none();
+    let (left, open) = match left {
+        Some(plan) => (plan.request, plan.not_healed),
+        None => (Vec::new(), not_cured(&cluster, &options)?),
+    };
     for (cure, request) in document.cures.iter_mut().zip(&document.request) {
         cure.outcome = if left.contains(request) {
             CureOutcome::DamageRemains
@@ -298,6 +347,10 @@ pub(super) fn checked(
     }
     document.not_healed = open;
     document.outcome = outcome_of(&document);
+    if is_started && document.outcome == HealOutcome::DamageRemains {
+        // A server starts without what stays lost, and its recovery may still change that.
+        document.outcome = HealOutcome::PartlyUndecided;
+    }
     Ok(document)
 }
 
