@@ -307,7 +307,10 @@ impl Command for Heal {
             (None, None) => planned(&arguments, world)?,
         };
         document.elapsed_s = start.elapsed().as_secs_f64();
-        document.count_reach();
+        if !start::is_start(&document) {
+            // A file that lets a server start is no damaged page.
+            document.count_reach();
+        }
         let exit = exit_of(&document, &arguments)?;
         let done = what_was_done(&document);
         match arguments.output.write(&mut Document::Heal(document), world) {

@@ -283,7 +283,14 @@ fn refuse_shared_files(shown: &HealDocument, chosen: &[usize]) -> Result<(), Fai
 
 /// What the files no longer contradict is healed only where a server did start on it.
 pub(super) fn unproven(mut document: HealDocument) -> HealDocument {
-    if document.outcome == HealOutcome::Healed && document.proof.is_none() {
+    // Beside these, files may stay lost without which it starts.
+    let are_healed = document
+        .cures
+        .iter()
+        .all(|cure| cure.outcome == CureOutcome::Healed);
+    let is_undecided = document.outcome == HealOutcome::PartlyUndecided && are_healed;
+    let is_healed = document.outcome == HealOutcome::Healed;
+    if (is_healed || is_undecided) && document.proof.is_none() {
         document.outcome = HealOutcome::PartlyUndecided;
         document.warnings.push(
             "nothing is found any more that keeps a server from starting, but none was started: --prove lets one start on a copy and read everything".into(),
