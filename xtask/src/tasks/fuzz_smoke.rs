@@ -51,8 +51,8 @@ fn run_each<'t>(
     let workers = std::thread::available_parallelism().map_or(1, usize::from);
     std::thread::scope(|scope| {
         let started: Vec<_> = (0..workers).map(|_| scope.spawn(work)).collect();
-        let ended = started.into_iter().map(|worker| worker.join());
-        ended.map(|outcome| outcome.expect("no panic")).collect()
+        let mut ended = started.into_iter().map(|worker| worker.join());
+        ended.try_for_each(|outcome| outcome.expect("no panic"))
     })
 }
 
